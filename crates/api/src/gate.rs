@@ -1,6 +1,6 @@
 //! The gate (docs/gate.md): requests, grants and confirmations, as they are shown, asked for and decided.
 
-use prism_core::policy::{ConfirmationState, State};
+use prism_core::policy::{ConfirmationState, RequestState};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -22,7 +22,7 @@ pub struct RequestView {
     pub new_roots: Vec<String>,
     pub reason: String,
     #[schemars(with = "String")]
-    pub status: State,
+    pub status: RequestState,
     pub created_at: String,
     pub expires_at: String,
     pub ttl_seconds: i64,
@@ -54,7 +54,7 @@ pub struct GrantView {
     pub allowed_scopes: Vec<String>,
     pub roots: Vec<String>,
     #[schemars(with = "String")]
-    pub status: State,
+    pub status: RequestState,
     pub created_at: String,
     pub expires_at: String,
     pub expires_in_ms: u64,
@@ -185,7 +185,7 @@ pub struct AccessRequested {
     /// The secret that what is granted is claimed with.
     pub claim: String,
     #[schemars(with = "String")]
-    pub status: State,
+    pub status: RequestState,
     pub expires_at: String,
     pub next: String,
 }
@@ -207,7 +207,7 @@ pub struct ClaimRequest {
 pub struct ClaimAnswer {
     pub request_id: String,
     #[schemars(with = "String")]
-    pub status: State,
+    pub status: RequestState,
     /// Why it was denied.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

@@ -1,7 +1,7 @@
 //! Each type against JSON as the daemon writes it, or has promised to (docs/): what is read and written again is the same, and
 //! what is not known is passed over.
 
-use prism_core::policy::{ConfirmationState, State};
+use prism_core::policy::{ConfirmationState, RequestState};
 use schemars::{JsonSchema, schema_for};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
@@ -107,7 +107,7 @@ fn what_is_asked_of_the_gate_is_strict_and_what_it_answers_is_kept() {
 #[test]
 fn what_an_older_daemon_leaves_out_is_at_its_default() {
     let view: RequestView = serde_json::from_value(json!({"request_id": "r"})).unwrap();
-    assert_eq!((view.request_id.as_str(), view.status), ("r", State::Requested));
+    assert_eq!((view.request_id.as_str(), view.status), ("r", RequestState::Requested));
     let view: ConfirmationView = serde_json::from_value(json!({"confirmation_id": "c", "state": "withdrawn"})).unwrap();
     assert_eq!(view.state, ConfirmationState::Withdrawn);
     assert_eq!(serde_json::from_value::<MeshOverview>(json!({})).unwrap(), MeshOverview::default());

@@ -14,12 +14,12 @@ use prism_core::mcp::Method;
 use uuid::Uuid;
 
 use prism_telemetry::{
-    log::Log,
+    log::DaemonLog,
     metrics::{DestinationMetrics, Metrics},
-    veil::Veil,
+    veil::BodyRedactor,
 };
 
-use crate::drive::Carried;
+use crate::drive::ForwardedHeaders;
 
 /// The longest text of a client's making that enters the log. The rest is cut.
 const MAX_TEXT: usize = 128;
@@ -30,35 +30,35 @@ const MAX_STREAMED: usize = 64 << 10;
 
 /// Where records of requests go: the log and the metrics.
 #[derive(Clone)]
-pub struct Access {
-    pub log: Log,
+pub struct AccessLog {
+    pub log: DaemonLog,
     pub metrics: Arc<Metrics>,
     /// By what rules records carry the bodies; `None`: they do not.
-    pub bodies: Option<Arc<Veil>>,
-    pub in_flight: InFlight,
+    pub bodies: Option<Arc<BodyRedactor>>,
+    pub in_flight: InFlightCounter,
 }
 
 /// Counts the requests that somebody waits for the answer of.
 #[derive(Clone, Default)]
-pub struct InFlight(Arc<AtomicUsize>);
+pub struct InFlightCounter(Arc<AtomicUsize>);
 
 /// One of them, for as long as it is one.
-struct Awaited(InFlight);
+struct InFlightGuard(InFlightCounter);
 
 /// A request that is being served. It is recorded when this is dropped, however that comes about: a client that leaves
 /// is recorded too.
-pub struct Pending {
-    access: Access,
+pub struct TrackedRequest {
+    access: AccessLog,
     started: Instant,
-    request: Request,
+    request: RequestRecord,
     /// `None` for streams, which nobody waits for the end of.
-    awaited: Option<Awaited>,
+    awaited: Option<InFlightGuard>,
     /// What of its head goes on to a server over HTTP, and of that one's comes back.
-    carried: Option<Arc<Carried>>,
+    carried: Option<Arc<ForwardedHeaders>>,
 }
 
 /// What is recorded of a request.
-struct Request {
+struct RequestRecord {
     verb: &'static str,
     destination: Option<Arc<DestinationMetrics>>,
     method: Option<Method>,
@@ -74,7 +74,7 @@ struct Request {
 
 /// The request's and the response's.
 struct Bodies {
-    veil: Arc<Veil>,
+    veil: Arc<BodyRedactor>,
     request: Bytes,
     response: Bytes,
     /// What a response that is a stream has said, and how much of it is not in here.
@@ -84,20 +84,20 @@ struct Bodies {
 
 // === impl InFlight ===
 
-impl InFlight {
+impl InFlightCounter {
     /// Returns how many there are.
     #[must_use]
     pub fn count(&self) -> usize {
         self.0.load(Ordering::Acquire)
     }
 
-    fn one_more(&self) -> Awaited {
+    fn one_more(&self) -> InFlightGuard {
         self.0.fetch_add(1, Ordering::AcqRel);
-        Awaited(self.clone())
+        InFlightGuard(self.clone())
     }
 }
 
-impl Drop for Awaited {
+impl Drop for InFlightGuard {
     fn drop(&mut self) {
         self.0.0.fetch_sub(1, Ordering::AcqRel);
     }
@@ -105,14 +105,14 @@ impl Drop for Awaited {
 
 // === impl Pending ===
 
-impl Pending {
+impl TrackedRequest {
     /// When it came.
     pub fn started(&self) -> Instant {
         self.started
     }
 
-    pub fn start(access: &Access, verb: &'static str) -> Self {
-        let request = Request {
+    pub fn start(access: &AccessLog, verb: &'static str) -> Self {
+        let request = RequestRecord {
             verb,
             destination: None,
             method: None,
@@ -142,11 +142,11 @@ impl Pending {
         self.request.id = id.map(|id| cut(id).into());
     }
 
-    pub fn carries(&mut self, carried: Option<Arc<Carried>>) {
+    pub fn carries(&mut self, carried: Option<Arc<ForwardedHeaders>>) {
         self.carried = carried;
     }
 
-    pub fn carried(&self) -> Option<Arc<Carried>> {
+    pub fn carried(&self) -> Option<Arc<ForwardedHeaders>> {
         self.carried.clone()
     }
 
@@ -184,7 +184,7 @@ impl Pending {
     }
 }
 
-impl Drop for Pending {
+impl Drop for TrackedRequest {
     fn drop(&mut self) {
         let request = &mut self.request;
         request.took = self.started.elapsed();
@@ -199,7 +199,7 @@ impl Drop for Pending {
 
 // === impl Request ===
 
-impl Request {
+impl RequestRecord {
     /// Puts the record into words, on one line.
     fn write(&self, out: &mut Vec<u8>) {
         let destination = self.destination.as_ref().map_or("-", |d| d.name());
@@ -230,7 +230,7 @@ impl Request {
 // === impl Bodies ===
 
 impl Bodies {
-    fn under(veil: Arc<Veil>) -> Self {
+    fn under(veil: Arc<BodyRedactor>) -> Self {
         Self { veil, request: Bytes::new(), response: Bytes::new(), streamed: Vec::new(), unkept: 0 }
     }
 

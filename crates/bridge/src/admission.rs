@@ -22,35 +22,35 @@ use prism_core::{
     mesh::Name,
     policy::{
         self,
-        canonical::Unclear,
+        canonical::JsonAmbiguity,
         person::{AskedUnder, Eventually, Person},
     },
-    wire::{Kind, Message},
+    wire::{Message, MessageKind},
 };
 use prism_store::Store;
 use uuid::Uuid;
 
-pub use hold::Outcome;
+pub use hold::AdmissionOutcome;
 
-use self::{doorbell::Doorbells, waiting::Waiting};
+use self::{doorbell::AnsweredBells, waiting::WaitingCalls};
 use crate::admitted::Admitted;
 use crate::drive::{
     Destination,
-    destination::{Held as HeldAgainst, Look},
+    destination::{DefinitionLookup, PinCheck as HeldAgainst},
 };
-use prism_config::Pin;
+use prism_config::PinPolicy;
 
 /// What decides on calls. There is one for the daemon's life.
 #[derive(Default)]
-pub struct Calls {
+pub struct CallAdmission {
     /// Who can be asked, and who writes down what was decided. Without one, what needs a person is refused.
     person: Option<Arc<dyn Person>>,
     store: Option<Store>,
     agents: Option<Arc<dyn AgentBells>>,
-    waiting: Waiting,
+    waiting: WaitingCalls,
     /// Held while a definition is looked up and, if it is the first, written down.
     pinning: tokio::sync::Mutex<()>,
-    doorbells: Doorbells,
+    doorbells: AnsweredBells,
 }
 
 /// Agents that can be told something later, as the mesh has them.
@@ -64,33 +64,33 @@ pub trait AgentBells: Send + Sync {
 
 /// What the check says at once.
 #[expect(clippy::large_enum_variant, reason = "the large one is what nearly every call is, and it stays on the stack")]
-pub enum Check {
+pub enum AdmissionCheck {
     Through(Admitted),
-    Held(Box<Held>),
+    Held(Box<PendingCall>),
 }
 
 /// A message that something has to be found out about first.
-pub struct Held {
+pub struct PendingCall {
     destination: Arc<Destination>,
     message: Message,
-    verdict: Verdict,
-    pin: Pin,
+    verdict: CallVerdict,
+    pin: PinPolicy,
     asked: AskedUnder,
 }
 
 /// What the rules say, for as long as it takes.
 #[derive(Clone, Debug)]
-enum Verdict {
+enum CallVerdict {
     Free,
     Allowed(String),
     Confirm(String),
     Denied(String),
-    Unclear(Unclear),
+    Unclear(JsonAmbiguity),
 }
 
 /// Who calls, as far as the door knows.
 #[derive(Clone, Debug)]
-pub struct Who {
+pub struct CallIdentity {
     pub session: Option<Uuid>,
     /// The run of `prism stdio` behind it.
     pub instance: Option<Uuid>,
@@ -102,7 +102,7 @@ pub struct Who {
 
 // === impl Calls ===
 
-impl Calls {
+impl CallAdmission {
     pub fn new(
         person: Option<Arc<dyn Person>>,
         store: Option<Store>,
@@ -112,51 +112,51 @@ impl Calls {
             person,
             store,
             agents,
-            waiting: Waiting::default(),
+            waiting: WaitingCalls::default(),
             pinning: tokio::sync::Mutex::default(),
-            doorbells: Doorbells::default(),
+            doorbells: AnsweredBells::default(),
         })
     }
 
     /// Looks at a request of a client's, under the names that its destination knows.
-    pub fn check(self: &Arc<Self>, destination: &Arc<Destination>, message: Message) -> Check {
+    pub fn check(self: &Arc<Self>, destination: &Arc<Destination>, message: Message) -> AdmissionCheck {
         let tools = destination.tools();
         let verdict = match &tools.rules {
-            None => Verdict::Free,
-            Some(rules) => Verdict::from(rules.judge(&message)),
+            None => CallVerdict::Free,
+            Some(rules) => CallVerdict::from(rules.judge(&message)),
         };
-        let is_call = message.kind() == Kind::Request(Method::ToolsCall);
+        let is_call = message.kind() == MessageKind::Request(Method::ToolsCall);
         let clear = match verdict {
-            Verdict::Free if !is_call => true,
-            Verdict::Free => !self.must_look(destination, tools.pin, &message) && !self.audits_all(),
+            CallVerdict::Free if !is_call => true,
+            CallVerdict::Free => !self.must_look(destination, tools.pin, &message) && !self.audits_all(),
             _ => false,
         };
         if clear {
-            return Check::Through(Admitted::checked(message));
+            return AdmissionCheck::Through(Admitted::checked(message));
         }
         let (destination, asked) = (destination.clone(), AskedUnder::default());
-        Check::Held(Box::new(Held { destination, message, verdict, pin: tools.pin, asked }))
+        AdmissionCheck::Held(Box::new(PendingCall { destination, message, verdict, pin: tools.pin, asked }))
     }
 
     /// Looks at what a client says that wants no answer. What is not clear goes nowhere.
     pub fn tell(&self, destination: &Destination, message: Message) -> Option<Admitted> {
         let tools = destination.tools();
-        let is_call = matches!(message.kind(), Kind::Notification(Method::ToolsCall));
-        let clear = tools.rules.as_ref().is_none_or(|rules| rules.judge(&message) == policy::Verdict::Free);
+        let is_call = matches!(message.kind(), MessageKind::Notification(Method::ToolsCall));
+        let clear = tools.rules.as_ref().is_none_or(|rules| rules.judge(&message) == policy::RuleVerdict::Free);
         (clear && !is_call).then(|| Admitted::checked(message))
     }
 
     /// Whether a call has to wait until it is known that its tool is what it was.
-    fn must_look(self: &Arc<Self>, destination: &Arc<Destination>, pin: Pin, message: &Message) -> bool {
-        if pin == Pin::Off || destination.is_built_in() {
+    fn must_look(self: &Arc<Self>, destination: &Arc<Destination>, pin: PinPolicy, message: &Message) -> bool {
+        if pin == PinPolicy::Off || destination.is_built_in() {
             return false;
         }
         let Some(tool) = message.string(message.params().name) else { return false };
         match (pin, destination.definitions().look(&tool)) {
-            (_, Look::Same) => false,
-            (Pin::Ask, _) => true,
+            (_, DefinitionLookup::Same) => false,
+            (PinPolicy::Ask, _) => true,
             // Nobody waits, and nobody asks for a list that no client wants: what passes by is enough to warn of.
-            (_, Look::Known(now)) if now.held() == HeldAgainst::NotYet => {
+            (_, DefinitionLookup::Known(now)) if now.held() == HeldAgainst::NotYet => {
                 now.hold(HeldAgainst::Soon);
                 let (calls, destination, tool) = (self.clone(), destination.clone(), tool.into_owned());
                 tokio::spawn(async move { calls.warn_if_changed(&destination, &tool, &now).await });
@@ -172,7 +172,9 @@ impl Calls {
 
     /// A client takes back a call that may wait for a person.
     pub fn cancel(&self, session: Uuid, message: &Message) {
-        if let (Kind::Notification(Method::Cancelled), Some(named)) = (message.kind(), message.params().request_id) {
+        if let (MessageKind::Notification(Method::Cancelled), Some(named)) =
+            (message.kind(), message.params().request_id)
+        {
             self.waiting.cancel(session, message.text(named));
         }
     }
@@ -183,14 +185,14 @@ impl Calls {
     }
 }
 
-impl From<policy::Verdict<'_>> for Verdict {
-    fn from(verdict: policy::Verdict<'_>) -> Self {
+impl From<policy::RuleVerdict<'_>> for CallVerdict {
+    fn from(verdict: policy::RuleVerdict<'_>) -> Self {
         match verdict {
-            policy::Verdict::Free => Self::Free,
-            policy::Verdict::Allowed(rule) => Self::Allowed(rule.to_owned()),
-            policy::Verdict::Confirm(rule) => Self::Confirm(rule.to_owned()),
-            policy::Verdict::Denied(rule) => Self::Denied(rule.to_owned()),
-            policy::Verdict::Unclear(unclear) => Self::Unclear(unclear),
+            policy::RuleVerdict::Free => Self::Free,
+            policy::RuleVerdict::Allowed(rule) => Self::Allowed(rule.to_owned()),
+            policy::RuleVerdict::Confirm(rule) => Self::Confirm(rule.to_owned()),
+            policy::RuleVerdict::Denied(rule) => Self::Denied(rule.to_owned()),
+            policy::RuleVerdict::Unclear(unclear) => Self::Unclear(unclear),
         }
     }
 }

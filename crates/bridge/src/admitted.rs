@@ -2,9 +2,9 @@
 //! only, and only `admission` makes them of what a client says.
 
 use prism_core::{
-    mcp::{Ask, Method},
+    mcp::{Method, ModernCall},
     policy,
-    wire::{Kind, Message},
+    wire::{Message, MessageKind},
 };
 
 /// A message that may go to the server it was checked for.
@@ -12,7 +12,7 @@ use prism_core::{
 pub struct Admitted(Message);
 
 /// The same of a call of the modern era.
-pub struct AdmittedAsk(Ask);
+pub struct AdmittedAsk(ModernCall);
 
 impl Admitted {
     /// A message that the check has let pass. Nobody else makes one: see `admission`.
@@ -24,7 +24,8 @@ impl Admitted {
     pub fn no_tool(message: Message) -> Option<Self> {
         let calls = matches!(
             message.kind(),
-            Kind::Request(Method::ToolsCall | Method::Other) | Kind::Notification(Method::ToolsCall | Method::Other)
+            MessageKind::Request(Method::ToolsCall | Method::Other)
+                | MessageKind::Notification(Method::ToolsCall | Method::Other)
         );
         (!calls && policy::rules::is_clear(&message)).then_some(Self(message))
     }
@@ -38,13 +39,13 @@ impl Admitted {
     }
 
     /// The call of the modern era that this message is.
-    pub fn asking(self, ask: impl FnOnce(Message) -> Ask) -> Box<AdmittedAsk> {
+    pub fn asking(self, ask: impl FnOnce(Message) -> ModernCall) -> Box<AdmittedAsk> {
         Box::new(AdmittedAsk(ask(self.0)))
     }
 }
 
 impl AdmittedAsk {
-    pub fn into_ask(self) -> Ask {
+    pub fn into_ask(self) -> ModernCall {
         self.0
     }
 }

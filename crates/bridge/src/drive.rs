@@ -18,9 +18,9 @@ pub mod stderr;
 pub mod visitor;
 pub mod vitals;
 
-pub use carried::Carried;
+pub use carried::ForwardedHeaders;
 pub use destination::{Audience, Destination};
 pub use environment::Environment;
 pub use hub::Hub;
-pub use link::{Command, Head, LinkHandle, Reply};
-pub use sessions::{Entry, Sessions};
+pub use link::{LinkCommand, LinkHandle, LinkReply, ReplyHead};
+pub use sessions::{SessionEntry, SessionTable};

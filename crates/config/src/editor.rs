@@ -45,7 +45,7 @@ mod tests {
 
     use crate::{
         Config, Env, Flags,
-        raw::{Raw, keys::EDITOR_KEYS},
+        raw::{RawConfig, keys::EDITOR_KEYS},
         tests::{config_in, keys_in},
     };
 
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn the_list_of_keys_is_what_serde_accepts() {
-        let error = toml::from_str::<Raw>("editor.zzz = 1").unwrap_err();
+        let error = toml::from_str::<RawConfig>("editor.zzz = 1").unwrap_err();
         assert_eq!(keys_in(error.message()), EDITOR_KEYS);
     }
 }

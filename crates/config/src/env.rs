@@ -9,7 +9,7 @@ use std::{
 
 use prism_os::program;
 
-use super::{ConfigError, Inherit, Origin};
+use super::{ConfigError, EnvInheritance, Origin};
 
 /// The environment the daemon was started with. Its `Debug` shows no values: some of them are secrets.
 #[derive(Clone, Default)]
@@ -32,7 +32,7 @@ impl Env {
 
     /// Returns what a child with this setting inherits of it.
     #[must_use]
-    pub fn inherited(&self, inherit: &Inherit) -> BTreeMap<OsString, OsString> {
+    pub fn inherited(&self, inherit: &EnvInheritance) -> BTreeMap<OsString, OsString> {
         let taken = self.variables.iter().filter(|(name, _)| inherit.takes(name));
         taken.map(|(name, value)| (name.clone(), value.clone())).collect()
     }

@@ -17,11 +17,11 @@ use prism_os::clock::now_rfc3339;
 use toml_edit::DocumentMut;
 
 use super::{
-    Config, ConfigError, Destination, Env, Flags, Origin, Place,
-    mcp_json::{self, Warning},
-    raw::Raw,
+    Config, ConfigError, DestinationConfig, Env, Flags, Origin, SourceLocation,
+    mcp_json::{self, ConfigWarning},
+    raw::RawConfig,
     secret,
-    trust::{Standing, Trust, Untrusted},
+    trust::{TrustStatus, TrustStore, UntrustedFile},
 };
 
 /// The name of the file, in the folder where one works and in Prism's home.
@@ -29,7 +29,7 @@ pub const NAME: &str = "prism.toml";
 
 /// Where a config may lie, in the order in which it is looked for.
 #[derive(Clone, Debug)]
-pub struct Places {
+pub struct ConfigPaths {
     /// What `--config` named; then nothing else is looked at.
     pub explicit: Option<PathBuf>,
     /// The folder one works in. Empty means the process's own, and keeps messages short.
@@ -40,21 +40,21 @@ pub struct Places {
 
 /// A config, and where it came from.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedConfig {
     pub config: Config,
     /// `None`: there is no file, and everything is at its default.
     pub file: Option<PathBuf>,
     /// What was left out of the JSON files, and why.
-    pub warnings: Vec<Warning>,
+    pub warnings: Vec<ConfigWarning>,
     /// Files that do not count as they are, as the person has not seen that.
-    pub untrusted: Vec<Untrusted>,
+    pub untrusted: Vec<UntrustedFile>,
     /// What no agent may touch: the files that it comes from, or would come from, and those that its secrets are in.
     pub guarded: Vec<PathBuf>,
 }
 
 /// What it is worth that a file was named on a command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Named {
+pub enum ExplicitTrust {
     /// Somebody has just done that, and means what the file says now.
     Now,
     /// That was some time ago: only what was seen counts.
@@ -62,15 +62,15 @@ pub enum Named {
 }
 
 /// Reads config files as far as they count.
-struct Reader {
-    trust: Trust,
-    named: Named,
-    untrusted: Vec<Untrusted>,
+struct ConfigReader {
+    trust: TrustStore,
+    named: ExplicitTrust,
+    untrusted: Vec<UntrustedFile>,
 }
 
 /// A config file while it is being changed. Holds a lock, so two `prism add` at once both find their place.
 #[derive(Debug)]
-pub struct Draft {
+pub struct ConfigDraft {
     /// The text, with its comments, to be changed.
     pub document: DocumentMut,
     path: PathBuf,
@@ -78,28 +78,33 @@ pub struct Draft {
     written: Config,
     mode: u32,
     /// What is to be told of it once it is saved, if it counted before: that what the person has it say, the person has seen.
-    seen_as: Option<(Trust, PathBuf)>,
+    seen_as: Option<(TrustStore, PathBuf)>,
     counts: bool,
     _lock: File,
 }
 
 /// Loads the config that a daemon would run on which is started here and now.
-pub fn load(places: &Places, json_files: &[PathBuf], flags: &Flags, env: &Env) -> Result<Loaded, ConfigError> {
-    load_as(places, json_files, flags, env, Named::Now)
+pub fn load(
+    places: &ConfigPaths,
+    json_files: &[PathBuf],
+    flags: &Flags,
+    env: &Env,
+) -> Result<LoadedConfig, ConfigError> {
+    load_as(places, json_files, flags, env, ExplicitTrust::Now)
 }
 
 /// Loads it as `named` says. What the person has not seen counts as it was seen, or not at all.
 pub fn load_as(
-    places: &Places,
+    places: &ConfigPaths,
     json_files: &[PathBuf],
     flags: &Flags,
     env: &Env,
-    named: Named,
-) -> Result<Loaded, ConfigError> {
-    let mut reader = Reader::new(places, named);
+    named: ExplicitTrust,
+) -> Result<LoadedConfig, ConfigError> {
+    let mut reader = ConfigReader::new(places, named);
     let (file, raw) = match reader.config(places)? {
-        Some((path, text)) => (Some(path.clone()), Raw::parse(&path, &text)?),
-        None => (None, Raw::default()),
+        Some((path, text)) => (Some(path.clone()), RawConfig::parse(&path, &text)?),
+        None => (None, RawConfig::default()),
     };
     let mut config = raw.config(env, flags)?;
     let exposed = file.as_deref().and_then(|file| exposed(file, &config));
@@ -111,12 +116,12 @@ pub fn load_as(
         for (name, destination) in import.destinations {
             if config.destinations.contains_key(&name) {
                 let reason = "is skipped: an earlier file has a server of that name".to_owned();
-                warnings.push(Warning { file: path.clone(), name, reason });
+                warnings.push(ConfigWarning { file: path.clone(), name, reason });
                 continue;
             }
             let (max_sessions, max_memory) = (config.max_sessions, config.max_memory);
             let inherit_env = config.inherit_env.clone();
-            let destination = Destination { max_sessions, max_memory, inherit_env, ..destination };
+            let destination = DestinationConfig { max_sessions, max_memory, inherit_env, ..destination };
             config.destinations.insert(name, destination);
         }
     }
@@ -129,7 +134,7 @@ pub fn load_as(
     }
     let guarded =
         places.candidates().into_iter().chain(json_files.to_vec()).chain(secret_files(&config, env)).collect();
-    Ok(Loaded { config, file, warnings, untrusted: reader.untrusted, guarded })
+    Ok(LoadedConfig { config, file, warnings, untrusted: reader.untrusted, guarded })
 }
 
 /// The files that secrets are in.
@@ -143,7 +148,7 @@ fn secret_files(config: &Config, env: &Env) -> Vec<PathBuf> {
 }
 
 /// Warns of a secret that is written out in a file that others can read.
-fn exposed(file: &Path, config: &Config) -> Option<Warning> {
+fn exposed(file: &Path, config: &Config) -> Option<ConfigWarning> {
     let mode = fs::metadata(file).ok()?.permissions().mode();
     if mode & 0o044 == 0 {
         return None;
@@ -159,19 +164,19 @@ fn exposed(file: &Path, config: &Config) -> Option<Warning> {
              fix: chmod 600 {}; or write env:NAME, file:PATH or keyring:SERVICE/ACCOUNT in its place",
             file.display()
         );
-        Some(Warning { file: file.to_owned(), name: destination.name.clone(), reason })
+        Some(ConfigWarning { file: file.to_owned(), name: destination.name.clone(), reason })
     })
 }
 
 /// Loads what the config says by itself, as far as it counts: no environment, no flags. `None`: there is none.
-pub fn load_counting(places: &Places) -> Result<Option<Config>, ConfigError> {
-    let found = Reader::new(places, Named::Now).config(places)?;
-    found.map(|(path, text)| Raw::parse(&path, &text)?.written()).transpose()
+pub fn load_counting(places: &ConfigPaths) -> Result<Option<Config>, ConfigError> {
+    let found = ConfigReader::new(places, ExplicitTrust::Now).config(places)?;
+    found.map(|(path, text)| RawConfig::parse(&path, &text)?.written()).transpose()
 }
 
 /// Returns the files that were found and do not count as they are.
-pub fn unseen(places: &Places) -> Result<Vec<Untrusted>, ConfigError> {
-    let mut reader = Reader::new(places, Named::Now);
+pub fn unseen(places: &ConfigPaths) -> Result<Vec<UntrustedFile>, ConfigError> {
+    let mut reader = ConfigReader::new(places, ExplicitTrust::Now);
     reader.config(places)?;
     Ok(reader.untrusted)
 }
@@ -179,21 +184,21 @@ pub fn unseen(places: &Places) -> Result<Vec<Untrusted>, ConfigError> {
 /// Notes for the files that a daemon is started with that the person means what they say: those that are named on the
 /// command line, and a link in Prism's home to elsewhere. Those that are not named `Now` only if they were never seen.
 /// Returns the files that were seen as something else.
-pub fn mean(places: &Places, json_files: &[PathBuf], named: Named) -> Result<Vec<PathBuf>, ConfigError> {
-    let trust = Trust::of(&places.home);
+pub fn mean(places: &ConfigPaths, json_files: &[PathBuf], named: ExplicitTrust) -> Result<Vec<PathBuf>, ConfigError> {
+    let trust = TrustStore::of(&places.home);
     let cannot = |source| ConfigError::Trust { path: trust.file(), source };
     let mut changed = Vec::new();
-    let mut files: Vec<(PathBuf, Named)> =
+    let mut files: Vec<(PathBuf, ExplicitTrust)> =
         places.explicit.iter().chain(json_files).map(|file| (file.clone(), named)).collect();
-    files.push((places.home.join(NAME), Named::Before));
+    files.push((places.home.join(NAME), ExplicitTrust::Before));
     for (path, named) in files {
         // What is not there or cannot be read is refused where it is loaded.
         let Ok(text) = read(&path) else { continue };
         match trust.standing(&path, &text).map_err(cannot)? {
-            Standing::Own | Standing::Seen => continue,
-            Standing::Changed(_) if named == Named::Before => continue,
-            Standing::Changed(_) => changed.push(path.clone()),
-            Standing::Unknown => {}
+            TrustStatus::Own | TrustStatus::Seen => continue,
+            TrustStatus::Changed(_) if named == ExplicitTrust::Before => continue,
+            TrustStatus::Changed(_) => changed.push(path.clone()),
+            TrustStatus::Unknown => {}
         }
         trust.see(&path, &text, now_rfc3339()).map_err(cannot)?;
     }
@@ -202,7 +207,7 @@ pub fn mean(places: &Places, json_files: &[PathBuf], named: Named) -> Result<Vec
 
 /// Loads what a file says by itself: no environment, no flags.
 pub fn load_written(path: &Path) -> Result<Config, ConfigError> {
-    Raw::parse(path, &read(path)?)?.written()
+    RawConfig::parse(path, &read(path)?)?.written()
 }
 
 /// Reads a text file.
@@ -215,7 +220,7 @@ pub(super) fn read(path: &Path) -> Result<String, ConfigError> {
         let valid = error.utf8_error().valid_up_to();
         let text = String::from_utf8_lossy(error.as_bytes());
         ConfigError::Syntax {
-            at: Origin::File(Box::new(Place::at_offset(path, &text, valid))),
+            at: Origin::File(Box::new(SourceLocation::at_offset(path, &text, valid))),
             problem: "this is not UTF-8".to_owned(),
             fix: Some("save the file as UTF-8".to_owned()),
         }
@@ -224,13 +229,13 @@ pub(super) fn read(path: &Path) -> Result<String, ConfigError> {
 
 // === impl Reader ===
 
-impl Reader {
-    fn new(places: &Places, named: Named) -> Self {
-        Self { trust: Trust::of(&places.home), named, untrusted: Vec::new() }
+impl ConfigReader {
+    fn new(places: &ConfigPaths, named: ExplicitTrust) -> Self {
+        Self { trust: TrustStore::of(&places.home), named, untrusted: Vec::new() }
     }
 
     /// Returns the first config that counts, and its text.
-    fn config(&mut self, places: &Places) -> Result<Option<(PathBuf, String)>, ConfigError> {
+    fn config(&mut self, places: &ConfigPaths) -> Result<Option<(PathBuf, String)>, ConfigError> {
         if let Some(path) = &places.explicit {
             return Ok(self.text(path, true)?.map(|text| (path.clone(), text)));
         }
@@ -250,21 +255,21 @@ impl Reader {
         let text = read(path)?;
         let standing = self.trust.standing(path, &text);
         let seen = match standing.map_err(|source| ConfigError::Trust { path: self.trust.file(), source })? {
-            Standing::Own | Standing::Seen => return Ok(Some(text)),
-            _ if is_named && self.named == Named::Now => return Ok(Some(text)),
+            TrustStatus::Own | TrustStatus::Seen => return Ok(Some(text)),
+            _ if is_named && self.named == ExplicitTrust::Now => return Ok(Some(text)),
             // Only the person puts a link into Prism's home.
-            Standing::Unknown if self.trust.is_in_home(path) => return Ok(Some(text)),
-            Standing::Unknown => None,
-            Standing::Changed(seen) => Some(seen.text),
+            TrustStatus::Unknown if self.trust.is_in_home(path) => return Ok(Some(text)),
+            TrustStatus::Unknown => None,
+            TrustStatus::Changed(seen) => Some(seen.text),
         };
-        self.untrusted.push(Untrusted { path: super::trust::name_of(path), text, seen: seen.clone() });
+        self.untrusted.push(UntrustedFile { path: super::trust::name_of(path), text, seen: seen.clone() });
         Ok(seen)
     }
 }
 
 // === impl Places ===
 
-impl Places {
+impl ConfigPaths {
     /// Returns the file that is there, or `None` when there is none and none was asked for.
     pub fn find(&self) -> Result<Option<PathBuf>, ConfigError> {
         if let Some(path) = &self.explicit {
@@ -313,12 +318,12 @@ fn exists(path: &Path) -> Result<bool, ConfigError> {
 
 // === impl Draft ===
 
-impl Draft {
+impl ConfigDraft {
     /// Opens a file for a change, or begins one that is not there yet. A file that is broken stays as it is. If the person
     /// had seen it as it was, what they have changed here they have seen as well.
     pub fn open(path: &Path, home: &Path) -> Result<Self, ConfigError> {
         let cannot_read = |source| ConfigError::Read { path: path.to_owned(), source };
-        let (trust, named) = (Trust::of(home), path.to_owned());
+        let (trust, named) = (TrustStore::of(home), path.to_owned());
         let path = follow(path).map_err(cannot_read)?;
         let folder = folder_of(&path);
         let lock = File::open(folder).map_err(|source| ConfigError::Read { path: folder.to_owned(), source })?;
@@ -332,13 +337,13 @@ impl Draft {
             Err(error) if error.kind() == io::ErrorKind::NotFound => (String::new(), 0o600),
             Err(source) => return Err(ConfigError::Read { path, source }),
         };
-        let written = Raw::parse(&path, &before)?.written()?;
+        let written = RawConfig::parse(&path, &before)?.written()?;
         let document =
             before.replace("\r\n", "\n").parse().map_err(|_| ConfigError::Edit { path: path.clone(), source: None })?;
         let standing = trust.standing(&named, &before);
         let standing = standing.map_err(|source| ConfigError::Trust { path: trust.file(), source })?;
-        let counts = before.trim().is_empty() || matches!(standing, Standing::Own | Standing::Seen);
-        let seen_as = (counts && standing != Standing::Own).then_some((trust, named));
+        let counts = before.trim().is_empty() || matches!(standing, TrustStatus::Own | TrustStatus::Seen);
+        let seen_as = (counts && standing != TrustStatus::Own).then_some((trust, named));
         Ok(Self { document, path, before, written, mode, seen_as, counts, _lock: lock })
     }
 
@@ -362,9 +367,9 @@ impl Draft {
     }
 
     /// Writes the changed document, if it reads back as the destinations that were meant and nothing else moved.
-    pub fn save(self, meant: &BTreeMap<String, Destination>) -> Result<Config, ConfigError> {
+    pub fn save(self, meant: &BTreeMap<String, DestinationConfig>) -> Result<Config, ConfigError> {
         let text = self.text();
-        let config = Raw::parse(&self.path, &text)
+        let config = RawConfig::parse(&self.path, &text)
             .and_then(|raw| raw.written())
             .map_err(|error| ConfigError::Edit { path: self.path.clone(), source: Some(Box::new(error)) })?;
         let expected = Config { destinations: meant.clone(), ..self.written.clone() };

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use prism_core::policy::Limits;
+use prism_core::policy::GrantLimits;
 
 /// `[gate]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Gate {
+pub struct GateConfig {
     /// Requests that wait for a person, of one agent and of all.
     pub max_requests_per_agent: usize,
     pub max_requests: usize,
@@ -18,7 +18,7 @@ pub struct Gate {
     pub default_ttl: Duration,
     pub max_ttl: Duration,
     /// What a grant may do in a second and in one edit.
-    pub limits: Limits,
+    pub limits: GrantLimits,
     /// How long an action waits for a person's word (A-10).
     pub confirm_within: Duration,
     /// How long a call of a tool waits for it whose client does not hear that it waits. Then it gets a handle.
@@ -29,7 +29,7 @@ pub struct Gate {
 
 /// `[audit]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Audit {
+pub struct AuditConfig {
     /// Whether lines carry what was written and read, and not only how much of it (`AUDIT_LOG_BODIES`).
     pub bodies: bool,
     /// Patterns of members whose values are hidden, beside those that always are.
@@ -48,7 +48,7 @@ pub enum AuditCalls {
     All,
 }
 
-impl Default for Gate {
+impl Default for GateConfig {
     fn default() -> Self {
         let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
         Self {
@@ -58,7 +58,7 @@ impl Default for Gate {
             request_ttl: minutes(60),
             default_ttl: minutes(15),
             max_ttl: minutes(8 * 60),
-            limits: Limits::default(),
+            limits: GrantLimits::default(),
             confirm_within: minutes(10),
             call_wait: Duration::from_secs(45),
             editors_decide: true,
@@ -85,7 +85,8 @@ impl AuditCalls {
 #[cfg(test)]
 mod tests {
     use crate::{
-        Config, Env, Flags, raw::Raw, raw::keys::AUDIT_KEYS, raw::keys::GATE_KEYS, tests::config_in, tests::keys_in,
+        Config, Env, Flags, raw::RawConfig, raw::keys::AUDIT_KEYS, raw::keys::GATE_KEYS, tests::config_in,
+        tests::keys_in,
     };
 
     use super::*;
@@ -121,22 +122,22 @@ mod tests {
             calls = "all"
         "#;
         let seconds = Duration::from_secs;
-        let gate = Gate {
+        let gate = GateConfig {
             max_requests_per_agent: 1,
             max_requests: 2,
             max_grants: 3,
             request_ttl: seconds(4),
             default_ttl: seconds(5),
             max_ttl: seconds(6),
-            limits: Limits { per_second: 7, burst: 8, max_edit_bytes: 9000 },
+            limits: GrantLimits { per_second: 7, burst: 8, max_edit_bytes: 9000 },
             confirm_within: seconds(10),
             call_wait: seconds(11),
             editors_decide: false,
         };
         let redact = vec!["*_pin".to_owned(), "iban".to_owned()];
-        let audit = Audit { bodies: true, redact, keep: 11, calls: AuditCalls::All };
+        let audit = AuditConfig { bodies: true, redact, keep: 11, calls: AuditCalls::All };
         assert_eq!((read(text).gate, read(text).audit), (gate, audit));
-        assert_eq!((read("").gate, read("").audit), (Gate::default(), Audit::default()));
+        assert_eq!((read("").gate, read("").audit), (GateConfig::default(), AuditConfig::default()));
     }
 
     // R-38
@@ -194,11 +195,11 @@ mod tests {
 
     #[test]
     fn the_list_of_keys_is_what_serde_accepts() {
-        let error = toml::from_str::<Raw>("gate.zzz = 1").unwrap_err();
+        let error = toml::from_str::<RawConfig>("gate.zzz = 1").unwrap_err();
         let older = ["max_grants", "rate_limit"];
         let accepted: Vec<&str> = keys_in(error.message()).into_iter().filter(|key| !older.contains(key)).collect();
         assert_eq!(accepted, GATE_KEYS);
-        let error = toml::from_str::<Raw>("audit.zzz = 1").unwrap_err();
+        let error = toml::from_str::<RawConfig>("audit.zzz = 1").unwrap_err();
         assert_eq!(keys_in(error.message()), AUDIT_KEYS);
     }
 }

@@ -15,8 +15,8 @@ use prism_core::mcp::Transport;
 
 use super::{
     ConfigError, Env, Origin,
-    secret::{self, Reference, SecretError},
-    value::{self, Written},
+    secret::{self, SecretError, SecretReference},
+    value::{self, ConfigValue},
 };
 
 #[cfg(test)]
@@ -24,7 +24,7 @@ mod tests;
 
 /// A server behind a URL.
 #[derive(Clone, PartialEq, Eq)]
-pub struct Http {
+pub struct HttpConfig {
     /// Absolute, `http` or `https`, without user and fragment.
     pub url: String,
     /// How it is spoken to; `None` finds out.
@@ -53,7 +53,7 @@ pub(super) enum HeaderError {
 }
 
 /// Headers while they are being read.
-pub(super) struct Headers<'a> {
+pub(super) struct HeaderReader<'a> {
     destination: &'a str,
     /// Where references are looked up; without it, they stay as they are written.
     env: Option<&'a Env>,
@@ -166,7 +166,7 @@ pub fn is_header_value(value: &str) -> bool {
 
 // === impl Http ===
 
-impl Http {
+impl HttpConfig {
     /// A URL with nothing more to say about it. It is not checked.
     #[must_use]
     pub fn new(url: &str) -> Self {
@@ -181,8 +181,9 @@ impl Http {
         headers: &[(String, String)],
         env: Option<&Env>,
     ) -> Result<Self, ConfigError> {
-        let url = value::url(&Written::Bare(url)).map_err(|wrong| wrong.at("url", &Origin::Flag("url".to_owned())))?;
-        let mut read = Headers::new(destination, env);
+        let url =
+            value::url(&ConfigValue::Bare(url)).map_err(|wrong| wrong.at("url", &Origin::Flag("url".to_owned())))?;
+        let mut read = HeaderReader::new(destination, env);
         let at = Origin::Flag("header".to_owned());
         for (name, value) in headers {
             read.add(name, name, value, &at)?;
@@ -197,7 +198,7 @@ impl Http {
     }
 }
 
-impl fmt::Debug for Http {
+impl fmt::Debug for HttpConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<&String> = self.headers.keys().collect();
         f.debug_struct("Http")
@@ -226,7 +227,7 @@ impl HeaderError {
 
 // === impl Headers ===
 
-impl<'a> Headers<'a> {
+impl<'a> HeaderReader<'a> {
     pub(super) fn new(destination: &'a str, env: Option<&'a Env>) -> Self {
         Self { destination, env, read: BTreeMap::new() }
     }
@@ -245,7 +246,7 @@ impl<'a> Headers<'a> {
         }
         let value = match (secret::of_header(value), self.env) {
             (Some(reference), Some(env)) => {
-                if let Reference::Variable(variable) = reference {
+                if let SecretReference::Variable(variable) = reference {
                     env.wanted(variable, self.destination, at)?;
                 }
                 let why = |error: SecretError| ConfigError::Value {

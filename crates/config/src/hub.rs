@@ -10,7 +10,7 @@ pub const BUILT_IN: [&str; 2] = ["prism", "workspace"];
 
 /// `[hub]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Hub {
+pub struct HubConfig {
     /// Whether names begin with their destination's, as in `files__read`. Without it only those do that two
     /// destinations have in common.
     pub prefix: bool,
@@ -36,7 +36,7 @@ pub enum HubMode {
 
 /// `[profile.NAME]`, at `/mcp?profile=NAME`. What it does not say is as in `[hub]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Profile {
+pub struct ProfileConfig {
     /// The destinations that it shows; `None`: all.
     pub only: Option<Vec<String>>,
     /// Those that it does not show.
@@ -49,7 +49,7 @@ pub struct Profile {
 
 // === impl Hub ===
 
-impl Default for Hub {
+impl Default for HubConfig {
     fn default() -> Self {
         Self {
             prefix: true,

@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 
 /// What a child inherits of the daemon's environment, beside what its destination names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Inherit {
+pub enum EnvInheritance {
     /// What programs need to run at all, and to find their own.
     #[default]
     Allowed,
@@ -135,7 +135,7 @@ const ALLOWED: &[&str] = &[
 
 // === impl Inherit ===
 
-impl Inherit {
+impl EnvInheritance {
     /// Tells whether a child with this setting sees a variable of the daemon's.
     #[must_use]
     pub fn takes(&self, variable: &OsStr) -> bool {
@@ -174,19 +174,19 @@ fn fits(name: &str, pattern: &str) -> bool {
 mod tests {
     use super::*;
 
-    fn takes(inherit: &Inherit, name: &str) -> bool {
+    fn takes(inherit: &EnvInheritance, name: &str) -> bool {
         inherit.takes(OsStr::new(name))
     }
 
     #[test]
     fn what_programs_need_is_inherited_and_what_may_be_a_secret_is_not() {
         for name in ["PATH", "HOME", "LC_ALL", "XDG_RUNTIME_DIR", "https_proxy", "NVM_DIR", "DOCKER_HOST"] {
-            assert!(takes(&Inherit::Allowed, name), "{name}");
+            assert!(takes(&EnvInheritance::Allowed, name), "{name}");
         }
         for name in
             ["AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "OPENAI_API_KEY", "PRISM_API_KEY", "PRISM_HOME", "LC", "path"]
         {
-            assert!(!takes(&Inherit::Allowed, name), "{name}");
+            assert!(!takes(&EnvInheritance::Allowed, name), "{name}");
         }
     }
 
@@ -201,7 +201,7 @@ mod tests {
 
     #[test]
     fn more_can_be_named_one_by_one_or_by_their_beginning() {
-        let also = Inherit::Also(["MINE", "AWS_*", "PRISM_*"].map(str::to_owned).into());
+        let also = EnvInheritance::Also(["MINE", "AWS_*", "PRISM_*"].map(str::to_owned).into());
         for name in ["MINE", "AWS_PROFILE", "PATH", "PRISM_HOME"] {
             assert!(takes(&also, name), "{name}");
         }
@@ -213,12 +213,15 @@ mod tests {
     #[test]
     fn all_is_all_but_our_own_secrets() {
         use std::os::unix::ffi::OsStrExt;
-        assert!(takes(&Inherit::All, "ANYTHING"));
+        assert!(takes(&EnvInheritance::All, "ANYTHING"));
         // M1: nor the one that decides what agents may do.
         for name in ["PRISM_API_KEY", "MCP_TOKEN"] {
-            assert!(!takes(&Inherit::All, name) && !takes(&Inherit::Also(vec![name.to_owned()]), name), "{name}");
+            assert!(
+                !takes(&EnvInheritance::All, name) && !takes(&EnvInheritance::Also(vec![name.to_owned()]), name),
+                "{name}"
+            );
         }
-        assert!(Inherit::All.takes(OsStr::from_bytes(b"\xff")));
-        assert!(!Inherit::Allowed.takes(OsStr::from_bytes(b"\xff")));
+        assert!(EnvInheritance::All.takes(OsStr::from_bytes(b"\xff")));
+        assert!(!EnvInheritance::Allowed.takes(OsStr::from_bytes(b"\xff")));
     }
 }

@@ -16,16 +16,16 @@ use prism_core::mcp::Era;
 
 pub use editor::Editor;
 pub use env::Env;
-pub use gate::{Audit, AuditCalls, Gate};
-pub use http::{Http, may_forward};
-pub use hub::{Hub, HubMode, Profile};
-pub use inherit::{Inherit, OWN_SECRETS};
-pub use mesh::Mesh;
+pub use gate::{AuditCalls, AuditConfig, GateConfig};
+pub use http::{HttpConfig, may_forward};
+pub use hub::{HubConfig, HubMode, ProfileConfig};
+pub use inherit::{EnvInheritance, OWN_SECRETS};
+pub use mesh::MeshConfig;
 pub use prism_core::mcp::Transport;
-pub use sandbox::Sandbox;
+pub use sandbox::SandboxConfig;
 pub use table::{ServerKey, ServerTable};
-pub use times::{OwnTimes, Times};
-pub use tools::{Pin, Tools};
+pub use times::{TimeLimitOverrides, TimeLimits};
+pub use tools::{PinPolicy, ToolsConfig};
 
 pub mod editor;
 mod env;
@@ -76,7 +76,7 @@ pub struct Config {
     /// The cap of every destination that does not set its own (B-10).
     pub max_sessions: usize,
     /// What every child inherits of the daemon's environment, unless its destination says otherwise.
-    pub inherit_env: Inherit,
+    pub inherit_env: EnvInheritance,
     /// Whether children get the PATH of the user's login shell, too.
     pub login_path: bool,
     /// Bytes that each child and all it starts may hold, unless its destination says otherwise.
@@ -85,20 +85,20 @@ pub struct Config {
     pub log_bodies: bool,
     /// How clients hear that a call has failed, at the hub and wherever a destination does not say otherwise.
     pub error_statuses: ErrorStatuses,
-    pub hub: Hub,
-    pub mesh: Mesh,
-    pub gate: Gate,
-    pub audit: Audit,
+    pub hub: HubConfig,
+    pub mesh: MeshConfig,
+    pub gate: GateConfig,
+    pub audit: AuditConfig,
     pub editor: Editor,
-    pub profiles: BTreeMap<String, Profile>,
+    pub profiles: BTreeMap<String, ProfileConfig>,
     /// The root of the workspace memory; `None`: nobody said, and the config is no project's own.
     pub workspace: Option<PathBuf>,
-    pub destinations: BTreeMap<String, Destination>,
+    pub destinations: BTreeMap<String, DestinationConfig>,
 }
 
 /// One MCP server behind Prism.
 #[derive(Clone, PartialEq)]
-pub struct Destination {
+pub struct DestinationConfig {
     pub name: String,
     /// The word that it stands below in the file.
     pub table: ServerTable,
@@ -106,27 +106,27 @@ pub struct Destination {
     pub command: Vec<String>,
     /// As it is written: what stands elsewhere is looked up when the child starts (`secret.rs`).
     pub env: BTreeMap<String, String>,
-    pub inherit_env: Inherit,
+    pub inherit_env: EnvInheritance,
     /// Bytes that a child and all it starts may hold.
     pub max_memory: Option<u64>,
     pub cwd: Option<PathBuf>,
     /// What it has in its sandbox; `None`: it runs as any program of the person's.
-    pub sandbox: Option<Sandbox>,
+    pub sandbox: Option<SandboxConfig>,
     /// Where it is, if somebody else runs it.
-    pub http: Option<Http>,
+    pub http: Option<HttpConfig>,
     /// How it is spoken to; `None` finds out.
     pub era: Option<Era>,
-    pub process: Process,
+    pub process: ProcessSharing,
     /// `Some(false)`: this server never asks its client anything, so everybody may share one child.
     pub asks: Option<bool>,
-    pub sessions: Sessions,
+    pub sessions: SessionRequirement,
     pub max_sessions: usize,
     /// How long a shared child outlives its last session.
     pub keep_warm: Duration,
     /// How long a child with sessions may be of no use to any of them before it is stopped; `None`: as long as it likes.
     pub idle_stop: Option<Duration>,
     /// What it says of how long things may take.
-    pub times: OwnTimes,
+    pub times: TimeLimitOverrides,
     /// Each message on one GET stream only, as the protocol says, instead of on all of them.
     pub strict_streams: bool,
     /// Whether clients of the first revision find it at `/NAME/sse` too (B-20, B-21).
@@ -139,12 +139,12 @@ pub struct Destination {
     /// How its clients hear that a call has failed; `None`: as the daemon's do.
     pub error_statuses: Option<ErrorStatuses>,
     /// Which tools may be called. Another word on that is no reason to start the server again.
-    pub tools: Tools,
+    pub tools: ToolsConfig,
 }
 
 /// Who shares a child (B-04).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Process {
+pub enum ProcessSharing {
     #[default]
     Shared,
     PerSession,
@@ -153,7 +153,7 @@ pub enum Process {
 
 /// Whether a call needs a session (B-24).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Sessions {
+pub enum SessionRequirement {
     #[default]
     Optional,
     Required,
@@ -286,14 +286,14 @@ pub enum NameError {
 /// Where a setting was written down.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Origin {
-    File(Box<Place>),
+    File(Box<SourceLocation>),
     Variable(String),
     Flag(String),
 }
 
 /// A place in a file. Line and column count from one, as editors do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SourceLocation {
     pub file: PathBuf,
     pub line: usize,
     pub column: usize,
@@ -303,7 +303,7 @@ pub struct Place {
 
 /// Reads a duration as settings are written, as in `30s`.
 pub fn duration(text: &str) -> Result<Duration, String> {
-    value::duration(&value::Written::Bare(text)).map_err(|_| "write it as 500ms, 30s or 5m".to_owned())
+    value::duration(&value::ConfigValue::Bare(text)).map_err(|_| "write it as 500ms, 30s or 5m".to_owned())
 }
 
 // === impl Config ===
@@ -354,15 +354,15 @@ impl Default for Config {
             session_idle_timeout: Some(Duration::from_secs(30 * 60)),
             drain_timeout: Duration::from_secs(5),
             max_sessions: DEFAULT_MAX_SESSIONS,
-            inherit_env: Inherit::default(),
+            inherit_env: EnvInheritance::default(),
             login_path: true,
             max_memory: None,
             log_bodies: false,
             error_statuses: ErrorStatuses::default(),
-            hub: Hub::default(),
-            mesh: Mesh::default(),
-            gate: Gate::default(),
-            audit: Audit::default(),
+            hub: HubConfig::default(),
+            mesh: MeshConfig::default(),
+            gate: GateConfig::default(),
+            audit: AuditConfig::default(),
             editor: Editor::default(),
             profiles: BTreeMap::new(),
             workspace: None,
@@ -373,7 +373,7 @@ impl Default for Config {
 
 // === impl Destination ===
 
-impl Destination {
+impl DestinationConfig {
     /// A stdio destination with every setting at its default.
     pub fn stdio(name: &str, command: Vec<String>) -> Self {
         Self {
@@ -381,31 +381,31 @@ impl Destination {
             table: ServerTable::default(),
             command,
             env: BTreeMap::new(),
-            inherit_env: Inherit::default(),
+            inherit_env: EnvInheritance::default(),
             max_memory: None,
             cwd: None,
             sandbox: None,
             http: None,
             era: None,
-            process: Process::default(),
+            process: ProcessSharing::default(),
             asks: None,
-            sessions: Sessions::default(),
+            sessions: SessionRequirement::default(),
             max_sessions: DEFAULT_MAX_SESSIONS,
             keep_warm: Duration::ZERO,
             idle_stop: None,
-            times: OwnTimes::default(),
+            times: TimeLimitOverrides::default(),
             strict_streams: false,
             legacy_sse: false,
             event_names: EventNames::default(),
             hub: true,
             post_sse: true,
             error_statuses: None,
-            tools: Tools::default(),
+            tools: ToolsConfig::default(),
         }
     }
 
     /// A destination behind a URL, with every setting at its default.
-    pub fn http(name: &str, http: Http) -> Self {
+    pub fn http(name: &str, http: HttpConfig) -> Self {
         // Its clients come from the time of that transport, and look for it where they always have (B-21).
         let legacy_sse = http.transport == Some(Transport::Sse);
         Self { http: Some(http), legacy_sse, ..Self::stdio(name, Vec::new()) }
@@ -417,7 +417,7 @@ impl Destination {
     }
 }
 
-impl fmt::Debug for Destination {
+impl fmt::Debug for DestinationConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The values of `env` are where people keep their API keys; a stray `?destination` must not log them.
         let names: Vec<&String> = self.env.keys().collect();
@@ -452,7 +452,7 @@ impl fmt::Debug for Destination {
 
 // === impl Process ===
 
-impl Process {
+impl ProcessSharing {
     /// Every value, in the order in which messages list them.
     pub const ALL: [Self; 3] = [Self::Shared, Self::PerSession, Self::SharedAlways];
 
@@ -469,7 +469,7 @@ impl Process {
 
 // === impl Sessions ===
 
-impl Sessions {
+impl SessionRequirement {
     /// Every value, in the order in which messages list them.
     pub const ALL: [Self; 3] = [Self::Optional, Self::Required, Self::Never];
 
@@ -563,7 +563,7 @@ impl fmt::Display for Origin {
 
 // === impl Place ===
 
-impl Place {
+impl SourceLocation {
     /// Characters of a line that are shown. A config that was minified into one line should not fill the screen.
     const SHOWN: usize = 120;
 

@@ -8,11 +8,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use prism_os::sandbox::Network;
+use prism_os::sandbox::NetworkAccess;
 use serde_json::{Map, Value};
 
 use super::{
-    ConfigError, Destination, Env, Http, Origin, Place, Sandbox, Transport,
+    ConfigError, DestinationConfig, Env, HttpConfig, Origin, SandboxConfig, SourceLocation, Transport,
     http::{self, HeaderError},
     inherit::OWN_SECRETS,
     raw, secret,
@@ -20,14 +20,14 @@ use super::{
 
 /// What a file gave.
 #[derive(Debug, Default)]
-pub struct Import {
-    pub destinations: BTreeMap<String, Destination>,
-    pub warnings: Vec<Warning>,
+pub struct McpJsonImport {
+    pub destinations: BTreeMap<String, DestinationConfig>,
+    pub warnings: Vec<ConfigWarning>,
 }
 
 /// An entry that was left out, or not taken whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Warning {
+pub struct ConfigWarning {
     pub file: PathBuf,
     pub name: String,
     /// Completes the sentence that begins with the name.
@@ -35,14 +35,14 @@ pub struct Warning {
 }
 
 /// What `${…}` may refer to.
-struct Scope<'a> {
+struct VariableScope<'a> {
     env: &'a Env,
     workspace: PathBuf,
 }
 
 /// What becomes of a plain `${NAME}` that is not set.
 #[derive(Clone, Copy)]
-enum Unset {
+enum UnsetVariable {
     /// It may be meant for a shell.
     Stays,
     /// Nobody but us would fill it in.
@@ -50,35 +50,35 @@ enum Unset {
 }
 
 /// What an entry says it is.
-enum Kind {
+enum EntryTransport {
     Stdio,
     Http(Option<Transport>),
 }
 
 /// An entry that can be used, and what was not taken of it.
-struct Entry {
-    destination: Destination,
+struct McpJsonEntry {
+    destination: DestinationConfig,
     left_out: Vec<String>,
 }
 
 /// Parses the text of such a file; `path` is for messages, and for folders relative to it. The servers' `max_sessions` is at
 /// its default; the caller knows the real one.
-pub fn parse(path: &Path, text: &str, env: &Env) -> Result<Import, ConfigError> {
+pub fn parse(path: &Path, text: &str, env: &Env) -> Result<McpJsonImport, ConfigError> {
     let document: Value =
         serde_json::from_str(text.trim_start_matches('\u{feff}')).map_err(|error| refuse(path, text, &error))?;
     let servers = ["mcpServers", "servers"].iter().find_map(|key| document.get(key)?.as_object());
     let Some(servers) = servers else {
         return Err(ConfigError::Syntax {
-            at: Origin::File(Box::new(Place::at_offset(path, text, 0))),
+            at: Origin::File(Box::new(SourceLocation::at_offset(path, text, 0))),
             problem: "there is neither \"mcpServers\" nor \"servers\" in it".to_owned(),
             fix: Some(r#"{"mcpServers": {"files": {"command": "npx", "args": ["some-mcp-server"]}}}"#.to_owned()),
         });
     };
-    let scope = Scope { env, workspace: workspace(path) };
-    let mut import = Import::default();
+    let scope = VariableScope { env, workspace: workspace(path) };
+    let mut import = McpJsonImport::default();
     for (name, entry) in servers {
         match destination(name, entry, &scope) {
-            Ok(Entry { destination, left_out }) => {
+            Ok(McpJsonEntry { destination, left_out }) => {
                 for what in left_out {
                     import.warn(path, name, &format!("is taken without {what}"));
                 }
@@ -92,11 +92,11 @@ pub fn parse(path: &Path, text: &str, env: &Env) -> Result<Import, ConfigError> 
 
 fn refuse(path: &Path, text: &str, error: &serde_json::Error) -> ConfigError {
     let line = text.lines().nth(error.line().saturating_sub(1)).unwrap_or_default();
-    let place = Place {
+    let place = SourceLocation {
         file: path.to_owned(),
         line: error.line(),
         column: error.column(),
-        text: line.trim().chars().take(Place::SHOWN).collect(),
+        text: line.trim().chars().take(SourceLocation::SHOWN).collect(),
     };
     // serde_json repeats the position in its text.
     let message = error.to_string();
@@ -121,7 +121,7 @@ fn workspace(path: &Path) -> PathBuf {
 }
 
 /// Understands one entry, or says why it cannot be used.
-fn destination(name: &str, entry: &Value, scope: &Scope<'_>) -> Result<Entry, String> {
+fn destination(name: &str, entry: &Value, scope: &VariableScope<'_>) -> Result<McpJsonEntry, String> {
     raw::check_name(name).map_err(|error| format!("{error} ({})", error.fix()))?;
     let entry = entry.as_object().ok_or("it is not an object")?;
     if entry.get("disabled").and_then(Value::as_bool) == Some(true) {
@@ -131,44 +131,49 @@ fn destination(name: &str, entry: &Value, scope: &Scope<'_>) -> Result<Entry, St
     let url = ["url", "serverUrl", "httpUrl"].iter().find_map(|key| present(entry, key));
     match (present(entry, "command"), url, kind) {
         (Some(_), Some(_), _) => Err("it has both a command and a url".to_owned()),
-        (_, Some(_), Some(Kind::Stdio)) => Err("its type is stdio, and it has a url".to_owned()),
-        (_, None, Some(Kind::Http(_))) => Err("it has no url".to_owned()),
+        (_, Some(_), Some(EntryTransport::Stdio)) => Err("its type is stdio, and it has a url".to_owned()),
+        (_, None, Some(EntryTransport::Http(_))) => Err("it has no url".to_owned()),
         (None, None, _) => Err("it has neither a command nor a url".to_owned()),
         (Some(program), None, _) => stdio(name, program, entry, scope),
-        (None, Some(url), Some(Kind::Http(transport))) => remote(name, url, transport, entry, scope),
+        (None, Some(url), Some(EntryTransport::Http(transport))) => remote(name, url, transport, entry, scope),
         (None, Some(url), None) => remote(name, url, None, entry, scope),
     }
 }
 
 /// Reads the type of an entry, which half of the editors call its transport.
-fn kind(entry: &Map<String, Value>) -> Result<Option<Kind>, String> {
+fn kind(entry: &Map<String, Value>) -> Result<Option<EntryTransport>, String> {
     let Some(value) = present(entry, "type").or_else(|| present(entry, "transport")) else {
         return Ok(None);
     };
     match value.as_str().unwrap_or_default() {
-        "stdio" => Ok(Some(Kind::Stdio)),
+        "stdio" => Ok(Some(EntryTransport::Stdio)),
         // VS Code means "either of the two" by it, and whoever means Streamable HTTP loses nothing.
-        "http" => Ok(Some(Kind::Http(None))),
-        "sse" => Ok(Some(Kind::Http(Some(Transport::Sse)))),
+        "http" => Ok(Some(EntryTransport::Http(None))),
+        "sse" => Ok(Some(EntryTransport::Http(Some(Transport::Sse)))),
         "streamable-http" | "streamableHttp" | "streamable_http" => {
-            Ok(Some(Kind::Http(Some(Transport::StreamableHttp))))
+            Ok(Some(EntryTransport::Http(Some(Transport::StreamableHttp))))
         }
         _ => Err(format!("its type is {value}, which is none of stdio, http, streamable-http and sse")),
     }
 }
 
 /// Understands an entry that is a command.
-fn stdio(name: &str, program: &Value, entry: &Map<String, Value>, scope: &Scope<'_>) -> Result<Entry, String> {
+fn stdio(
+    name: &str,
+    program: &Value,
+    entry: &Map<String, Value>,
+    scope: &VariableScope<'_>,
+) -> Result<McpJsonEntry, String> {
     let program = program.as_str().filter(|program| !program.trim().is_empty());
     let program = program.ok_or("its command is not a text")?;
 
-    let mut command = vec![scope.expand(program, Unset::Stays)?];
+    let mut command = vec![scope.expand(program, UnsetVariable::Stays)?];
     for argument in list(entry, "args")? {
-        command.push(scope.expand(argument, Unset::Stays)?);
+        command.push(scope.expand(argument, UnsetVariable::Stays)?);
     }
-    let mut destination = Destination::stdio(name, command);
+    let mut destination = DestinationConfig::stdio(name, command);
     for (variable, value) in object(entry, "env")? {
-        let Some(value) = scope.scalar(value, Unset::Stays, || format!("env.{variable}"))? else {
+        let Some(value) = scope.scalar(value, UnsetVariable::Stays, || format!("env.{variable}"))? else {
             continue;
         };
         if variable.is_empty() || variable.contains(['=', '\0']) || value.contains('\0') {
@@ -178,7 +183,7 @@ fn stdio(name: &str, program: &Value, entry: &Map<String, Value>, scope: &Scope<
     }
     if let Some(cwd) = present(entry, "cwd") {
         let cwd = cwd.as_str().ok_or("its cwd is not a text")?;
-        destination.cwd = Some(scope.workspace.join(scope.expand(cwd, Unset::Stays)?));
+        destination.cwd = Some(scope.workspace.join(scope.expand(cwd, UnsetVariable::Stays)?));
     }
     if destination.command.iter().any(|word| word.contains('\0')) {
         return Err("its command has a NUL character".to_owned());
@@ -191,14 +196,14 @@ fn stdio(name: &str, program: &Value, entry: &Map<String, Value>, scope: &Scope<
     if is_asked && destination.sandbox.is_none() {
         left_out.push("its sandboxEnabled, which is not read; write \"sandbox\": true".to_owned());
     }
-    Ok(Entry { destination, left_out })
+    Ok(McpJsonEntry { destination, left_out })
 }
 
 /// Understands what our own file has as `sandbox`. One that makes no sense is no reason to start the server without.
-fn sandbox(entry: &Map<String, Value>, scope: &Scope<'_>) -> Result<Option<Sandbox>, String> {
+fn sandbox(entry: &Map<String, Value>, scope: &VariableScope<'_>) -> Result<Option<SandboxConfig>, String> {
     let room = match present(entry, "sandbox") {
         None | Some(Value::Bool(false)) => return Ok(None),
-        Some(Value::Bool(true)) => return Ok(Some(Sandbox::default())),
+        Some(Value::Bool(true)) => return Ok(Some(SandboxConfig::default())),
         Some(Value::Object(room)) => room,
         Some(_) => return Err("its sandbox is neither true, false nor an object".to_owned()),
     };
@@ -207,17 +212,17 @@ fn sandbox(entry: &Map<String, Value>, scope: &Scope<'_>) -> Result<Option<Sandb
     }
     let paths = |key| {
         let names = list(room, key).map_err(|error| format!("{error}, in its sandbox"))?;
-        let path = |name| Ok::<_, String>(scope.workspace.join(scope.expand(name, Unset::IsRefused)?));
+        let path = |name| Ok::<_, String>(scope.workspace.join(scope.expand(name, UnsetVariable::IsRefused)?));
         names.into_iter().map(path).collect::<Result<Vec<_>, _>>()
     };
     let (folders, readable) = (paths("folders")?, paths("readable")?);
     let network = match present(room, "network").map(|network| network.as_str().unwrap_or_default()) {
-        None => Sandbox::default().network,
-        Some("all") => Network::All,
-        Some("none") => Network::Own,
+        None => SandboxConfig::default().network,
+        Some("all") => NetworkAccess::All,
+        Some("none") => NetworkAccess::Own,
         Some(_) => return Err("the network of its sandbox is neither \"all\" nor \"none\"".to_owned()),
     };
-    Ok(Some(Sandbox { folders, readable, network }))
+    Ok(Some(SandboxConfig { folders, readable, network }))
 }
 
 /// Understands an entry that is a URL.
@@ -226,15 +231,15 @@ fn remote(
     url: &Value,
     transport: Option<Transport>,
     entry: &Map<String, Value>,
-    scope: &Scope<'_>,
-) -> Result<Entry, String> {
-    let url = scope.expand(url.as_str().ok_or("its url is not a text")?, Unset::IsRefused)?;
+    scope: &VariableScope<'_>,
+) -> Result<McpJsonEntry, String> {
+    let url = scope.expand(url.as_str().ok_or("its url is not a text")?, UnsetVariable::IsRefused)?;
     http::check_url(&url).map_err(|problem| format!("its url {problem}"))?;
-    let mut http = Http { transport, ..Http::new(&url) };
+    let mut http = HttpConfig { transport, ..HttpConfig::new(&url) };
     let mut left_out = Vec::new();
     left_out.extend(present(entry, "sandbox").map(|_| "its sandbox: nothing is started for a url".to_owned()));
     for (header, value) in object(entry, "headers")? {
-        let Some(value) = scope.scalar(value, Unset::IsRefused, || format!("headers.{header}"))? else {
+        let Some(value) = scope.scalar(value, UnsetVariable::IsRefused, || format!("headers.{header}"))? else {
             continue;
         };
         // `env:NAME` is the way of our own file. Here it is a value like any other.
@@ -253,7 +258,7 @@ fn remote(
         }
         http.headers.insert(header.clone(), value);
     }
-    Ok(Entry { destination: Destination::http(name, http), left_out })
+    Ok(McpJsonEntry { destination: DestinationConfig::http(name, http), left_out })
 }
 
 fn present<'a>(entry: &'a Map<String, Value>, key: &str) -> Option<&'a Value> {
@@ -283,15 +288,15 @@ fn object<'a>(
 
 // === impl Import ===
 
-impl Import {
+impl McpJsonImport {
     fn warn(&mut self, file: &Path, name: &str, reason: &str) {
-        self.warnings.push(Warning { file: file.to_owned(), name: name.to_owned(), reason: reason.to_owned() });
+        self.warnings.push(ConfigWarning { file: file.to_owned(), name: name.to_owned(), reason: reason.to_owned() });
     }
 }
 
 // === impl Warning ===
 
-impl fmt::Display for Warning {
+impl fmt::Display for ConfigWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {:?} {}", self.file.display(), self.name, self.reason)
     }
@@ -299,9 +304,9 @@ impl fmt::Display for Warning {
 
 // === impl Scope ===
 
-impl Scope<'_> {
+impl VariableScope<'_> {
     /// Returns the text of a value, or nothing for `null`, which is VS Code's way to say "unset".
-    fn scalar(&self, value: &Value, unset: Unset, key: impl Fn() -> String) -> Result<Option<String>, String> {
+    fn scalar(&self, value: &Value, unset: UnsetVariable, key: impl Fn() -> String) -> Result<Option<String>, String> {
         match value {
             Value::String(text) => self.expand(text, unset).map(Some),
             Value::Number(number) => Ok(Some(number.to_string())),
@@ -312,7 +317,7 @@ impl Scope<'_> {
     }
 
     /// Replaces each `${…}`.
-    fn expand(&self, text: &str, unset: Unset) -> Result<String, String> {
+    fn expand(&self, text: &str, unset: UnsetVariable) -> Result<String, String> {
         let mut expanded = String::new();
         let mut rest = text;
         while let Some((before, after)) = rest.split_once("${") {
@@ -322,8 +327,8 @@ impl Scope<'_> {
             expanded.push_str(before);
             match (self.value(inner)?, unset) {
                 (Some(value), _) => expanded.push_str(&value),
-                (None, Unset::Stays) => expanded.push_str(&format!("${{{inner}}}")),
-                (None, Unset::IsRefused) => return Err(missing(inner)),
+                (None, UnsetVariable::Stays) => expanded.push_str(&format!("${{{inner}}}")),
+                (None, UnsetVariable::IsRefused) => return Err(missing(inner)),
             }
             rest = tail;
         }

@@ -2,14 +2,14 @@
 
 use std::{collections::BTreeMap, time::Duration};
 
-use prism_core::mesh::{Patience, Terms};
+use prism_core::mesh::{DoorbellTiming, ObligationTerms};
 
 /// `[mesh]`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mesh {
-    pub patience: Patience,
+pub struct MeshConfig {
+    pub patience: DoorbellTiming,
     /// How long agents may take for what needs a reply.
-    pub terms: Terms,
+    pub terms: ObligationTerms,
     /// How long a signal waits to be drained before it is out of date: one that needs a reply, one that only has to be
     /// heard, and one of Prism's own.
     pub keep_asked: Duration,
@@ -27,12 +27,12 @@ pub struct Mesh {
     pub secrets: BTreeMap<String, String>,
 }
 
-impl Default for Mesh {
+impl Default for MeshConfig {
     fn default() -> Self {
         let hours = |hours: u64| Duration::from_secs(3600 * hours);
         Self {
-            patience: Patience::default(),
-            terms: Terms::default(),
+            patience: DoorbellTiming::default(),
+            terms: ObligationTerms::default(),
             keep_asked: hours(7 * 24),
             keep_told: hours(24),
             keep_system: hours(1),
@@ -47,11 +47,11 @@ impl Default for Mesh {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Config, Env, Flags, raw::Raw, raw::keys::MESH_KEYS, tests::config_in, tests::keys_in};
+    use crate::{Config, Env, Flags, raw::RawConfig, raw::keys::MESH_KEYS, tests::config_in, tests::keys_in};
 
     use super::*;
 
-    fn read(text: &str) -> Mesh {
+    fn read(text: &str) -> MeshConfig {
         config_in(text, &Env::default(), &Flags::default()).unwrap().mesh
     }
 
@@ -74,16 +74,16 @@ mod tests {
             secrets = { opencode = "env:OPENCODE_SERVER_PASSWORD", codex = "file:/t" }
         "#;
         let seconds = Duration::from_secs;
-        let defaults = Patience::default();
-        let patience = Patience {
+        let defaults = DoorbellTiming::default();
+        let patience = DoorbellTiming {
             climb_after: seconds(1),
             confirm_within: seconds(2),
             max_attempts: [7, defaults.max_attempts[1]],
             ..defaults
         };
-        let expected = Mesh {
+        let expected = MeshConfig {
             patience,
-            terms: Terms { question: seconds(3), task: seconds(4), review: seconds(5) },
+            terms: ObligationTerms { question: seconds(3), task: seconds(4), review: seconds(5) },
             keep_asked: seconds(6),
             keep_told: seconds(7),
             ping_every: seconds(8),
@@ -94,7 +94,7 @@ mod tests {
                 ("codex".to_owned(), "file:/t".to_owned()),
                 ("opencode".to_owned(), "env:OPENCODE_SERVER_PASSWORD".to_owned()),
             ]),
-            ..Mesh::default()
+            ..MeshConfig::default()
         };
         assert_eq!(read(text), expected);
         assert_eq!(read(""), Config::default().mesh);
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn the_list_of_keys_is_what_serde_accepts() {
-        let error = toml::from_str::<Raw>("mesh.zzz = 1").unwrap_err();
+        let error = toml::from_str::<RawConfig>("mesh.zzz = 1").unwrap_err();
         assert_eq!(keys_in(error.message()), MESH_KEYS);
     }
 }

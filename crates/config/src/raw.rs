@@ -23,10 +23,11 @@ use sandbox::RawSandbox;
 use tools::RawTools;
 
 use super::{
-    Config, ConfigError, Destination, Env, Flags, Http, NameError, Origin, OwnTimes, Place, ServerKey, ServerTable,
-    http::Headers,
+    Config, ConfigError, DestinationConfig, Env, Flags, HttpConfig, NameError, Origin, ServerKey, ServerTable,
+    SourceLocation, TimeLimitOverrides,
+    http::HeaderReader,
     value::{
-        LONGEST, Parse, Written, address, boolean, bytes, ceiling, command, count, duration, era, error_statuses,
+        ConfigValue, LONGEST, Parse, address, boolean, bytes, ceiling, command, count, duration, era, error_statuses,
         event_names, forward_headers, hosts, inherit, origins, port, process, sessions, text, timeout, transport, url,
         variable,
     },
@@ -44,7 +45,7 @@ mod variables;
 /// `prism.toml`, as written.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Raw {
+pub struct RawConfig {
     address: Setting,
     insecure: Setting,
     port: Setting,
@@ -82,7 +83,7 @@ pub struct Raw {
     #[serde(default)]
     destination: BTreeMap<Spanned<String>, RawDestination>,
     #[serde(skip)]
-    source: Source,
+    source: ConfigSource,
 }
 
 /// One `[server.NAME]`, as written.
@@ -127,14 +128,14 @@ type Texts = BTreeMap<Spanned<String>, Spanned<Value>>;
 
 /// The text that spans point into.
 #[derive(Debug, Default)]
-struct Source {
+struct ConfigSource {
     path: PathBuf,
     text: String,
 }
 
 /// What surrounds the file when a daemon is about to run on it.
 #[derive(Clone, Copy)]
-struct Around<'a> {
+struct ConfigContext<'a> {
     env: &'a Env,
     flags: &'a Flags,
 }
@@ -207,10 +208,10 @@ fn distance(a: &str, b: &str) -> usize {
 
 // === impl Raw ===
 
-impl Raw {
+impl RawConfig {
     /// Parses the text of a `prism.toml`: its syntax and its keys, not yet its values.
     pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
-        let source = Source { path: path.to_owned(), text: text.to_owned() };
+        let source = ConfigSource { path: path.to_owned(), text: text.to_owned() };
         match toml::from_str::<Self>(text) {
             Ok(raw) => Ok(Self { source, ..raw }),
             Err(error) => Err(source.refuse(&error)),
@@ -220,7 +221,7 @@ impl Raw {
     /// Checks everything, in the light of the environment and the command line. What profiles name is left to
     /// `check_profiles`: destinations may come from elsewhere too.
     pub fn config(&self, env: &Env, flags: &Flags) -> Result<Config, ConfigError> {
-        self.check(Some(Around { env, flags }))
+        self.check(Some(ConfigContext { env, flags }))
     }
 
     /// Checks what the file says by itself. Relative folders stay as they are written, and
@@ -229,7 +230,7 @@ impl Raw {
         self.check(None)
     }
 
-    fn check(&self, around: Option<Around<'_>>) -> Result<Config, ConfigError> {
+    fn check(&self, around: Option<ConfigContext<'_>>) -> Result<Config, ConfigError> {
         let mut config = Config::default();
         let insecure = self.global("insecure", &self.insecure, boolean, around)?;
         if let Some((address, at)) = self.global("address", &self.address, address, around)? {
@@ -284,14 +285,14 @@ impl Raw {
         key: &str,
         setting: &Setting,
         parse: Parse<T>,
-        around: Option<Around<'_>>,
+        around: Option<ConfigContext<'_>>,
     ) -> Result<Option<(T, Origin)>, ConfigError> {
         let mut last = None;
         if let Some(value) = setting {
             let at = self.source.origin(value.span());
-            last = Some((understand(key, &Written::from(value.get_ref()), parse, &at)?, at));
+            last = Some((understand(key, &ConfigValue::from(value.get_ref()), parse, &at)?, at));
         }
-        let Some(Around { env, flags }) = around else {
+        let Some(ConfigContext { env, flags }) = around else {
             return Ok(last);
         };
         // Outside a file there are no tables: `hub.mode` is `PRISM_HUB_MODE` and `--hub-mode`.
@@ -303,12 +304,12 @@ impl Raw {
                 // thing.
                 let text = value.to_string_lossy();
                 let at = Origin::Variable(variable);
-                last = Some((understand(key, &Written::Bare(&text), parse, &at)?, at));
+                last = Some((understand(key, &ConfigValue::Bare(&text), parse, &at)?, at));
             }
         }
         if let Some(text) = flags.text(&word) {
             let at = Origin::Flag(word.replace('_', "-"));
-            last = Some((understand(key, &Written::Bare(&text), parse, &at)?, at));
+            last = Some((understand(key, &ConfigValue::Bare(&text), parse, &at)?, at));
         }
         Ok(last)
     }
@@ -332,8 +333,8 @@ impl Raw {
         table: ServerTable,
         written: &RawDestination,
         daemon: &Config,
-        around: Option<Around<'_>>,
-    ) -> Result<Destination, ConfigError> {
+        around: Option<ConfigContext<'_>>,
+    ) -> Result<DestinationConfig, ConfigError> {
         let at = self.source.origin(name.span());
         let name = name.get_ref().as_str();
         check_name(name).map_err(|problem| ConfigError::Name { at: at.clone(), problem })?;
@@ -343,9 +344,9 @@ impl Raw {
             (Some(_), Some(_)) => return Err(ConfigError::TwoServers { at, destination: name.to_owned() }),
             (None, None) => return Err(ConfigError::NoServer { at, destination: name.to_owned() }),
             (Some(_), None) => self.stdio(server, written, daemon, around)?,
-            (None, Some(url)) => Destination::http(name, self.http(server, url, written, around)?),
+            (None, Some(url)) => DestinationConfig::http(name, self.http(server, url, written, around)?),
         };
-        Ok(Destination {
+        Ok(DestinationConfig {
             table,
             era: self.local(server, "era", &written.era, era)?.flatten(),
             process: self.local(server, "process", &written.process, process)?.unwrap_or_default(),
@@ -356,7 +357,7 @@ impl Raw {
                 .unwrap_or(daemon.max_sessions),
             keep_warm: self.local(server, "keep_warm", &written.keep_warm, duration)?.unwrap_or(defaults.keep_warm),
             idle_stop: self.local(server, "idle_stop", &written.idle_stop, timeout)?.flatten(),
-            times: OwnTimes {
+            times: TimeLimitOverrides {
                 request_timeout: self.local(server, "request_timeout", &written.request_timeout, timeout)?,
                 max_request_time: self
                     .local(server, "max_request_time", &written.max_request_time, timeout)?
@@ -384,8 +385,8 @@ impl Raw {
         server: ServerKey<'_>,
         written: &RawDestination,
         daemon: &Config,
-        around: Option<Around<'_>>,
-    ) -> Result<Destination, ConfigError> {
+        around: Option<ConfigContext<'_>>,
+    ) -> Result<DestinationConfig, ConfigError> {
         let command = self.local(server, "command", &written.command, command)?.unwrap_or_default();
         if let (Some(value), Some(Some(other))) =
             (&written.r#type, self.local(server, "type", &written.r#type, transport)?)
@@ -405,18 +406,18 @@ impl Raw {
             return Err(misplaced(at, server, "forward_headers", "is for a url, and there is a command", fix));
         }
         let cwd = self.local(server, "cwd", &written.cwd, text)?;
-        Ok(Destination {
+        Ok(DestinationConfig {
             env: self.variables(server, &written.env, around)?,
             inherit_env: self
                 .local(server, "inherit_env", &written.inherit_env, inherit)?
                 .unwrap_or_else(|| daemon.inherit_env.clone()),
             max_memory: self.local(server, "max_memory", &written.max_memory, ceiling)?.unwrap_or(daemon.max_memory),
             cwd: cwd.map(|cwd| match around {
-                Some(Around { env, .. }) => self.source.folder(&cwd, env),
+                Some(ConfigContext { env, .. }) => self.source.folder(&cwd, env),
                 None => PathBuf::from(cwd),
             }),
             sandbox: self.sandbox(server, written.sandbox.as_ref(), around)?,
-            ..Destination::stdio(server.name, command)
+            ..DestinationConfig::stdio(server.name, command)
         })
     }
 
@@ -426,8 +427,8 @@ impl Raw {
         server: ServerKey<'_>,
         written_url: &Spanned<Value>,
         written: &RawDestination,
-        around: Option<Around<'_>>,
-    ) -> Result<Http, ConfigError> {
+        around: Option<ConfigContext<'_>>,
+    ) -> Result<HttpConfig, ConfigError> {
         let transport = match self.local(server, "type", &written.r#type, transport)? {
             Some(None) => {
                 let at = self.source.origin(written.r#type.as_ref().map(Spanned::span).unwrap_or_default());
@@ -456,16 +457,16 @@ impl Raw {
         )?;
 
         let at = self.source.origin_without_text(written_url.span());
-        let url = understand(&format!("{server}.url"), &Written::from(written_url.get_ref()), url, &at)?;
-        let mut headers = Headers::new(server.name, None);
+        let url = understand(&format!("{server}.url"), &ConfigValue::from(written_url.get_ref()), url, &at)?;
+        let mut headers = HeaderReader::new(server.name, None);
         for (header, value) in written.headers.iter().flat_map(|headers| headers.get_ref()) {
             let at = self.source.origin_without_text(header.span());
             let key = format!("{server}.headers.{}", header.get_ref());
-            let value = understand(&key, &Written::from(value.get_ref()), variable, &at)?;
+            let value = understand(&key, &ConfigValue::from(value.get_ref()), variable, &at)?;
             headers.add(&key, header.get_ref(), &self.anchored(value, around), &at)?;
         }
         let forward = self.local(server, "forward_headers", &written.forward_headers, forward_headers)?;
-        Ok(Http { url, transport, headers: headers.finish(), forward_headers: forward.unwrap_or_default() })
+        Ok(HttpConfig { url, transport, headers: headers.finish(), forward_headers: forward.unwrap_or_default() })
     }
 
     /// Reads a setting of a server.
@@ -485,12 +486,12 @@ impl Raw {
             return Ok(None);
         };
         let at = self.source.origin(value.span());
-        understand(key, &Written::from(value.get_ref()), parse, &at).map(Some)
+        understand(key, &ConfigValue::from(value.get_ref()), parse, &at).map(Some)
     }
 }
 
 /// Parses one value, and turns what is wrong with it into an error that knows the way out.
-fn understand<T>(key: &str, value: &Written<'_>, parse: Parse<T>, at: &Origin) -> Result<T, ConfigError> {
+fn understand<T>(key: &str, value: &ConfigValue<'_>, parse: Parse<T>, at: &Origin) -> Result<T, ConfigError> {
     parse(value).map_err(|wrong| wrong.at(key, at))
 }
 
@@ -502,15 +503,15 @@ fn misplaced(at: Origin, server: ServerKey<'_>, key: &str, problem: &str, fix: &
 
 // === impl Source ===
 
-impl Source {
+impl ConfigSource {
     fn origin(&self, span: Range<usize>) -> Origin {
-        Origin::File(Box::new(Place::at_offset(&self.path, &self.text, span.start)))
+        Origin::File(Box::new(SourceLocation::at_offset(&self.path, &self.text, span.start)))
     }
 
     /// Like `origin`, for lines that may hold a secret and must not be repeated on a screen.
     fn origin_without_text(&self, span: Range<usize>) -> Origin {
-        let place = Place::at_offset(&self.path, &self.text, span.start);
-        Origin::File(Box::new(Place { text: String::new(), ..place }))
+        let place = SourceLocation::at_offset(&self.path, &self.text, span.start);
+        Origin::File(Box::new(SourceLocation { text: String::new(), ..place }))
     }
 
     /// Returns the place of one item of a list, which may have a line of its own.

@@ -10,10 +10,10 @@ use std::{
     time::Duration,
 };
 
-use prism_os::process::Identity;
+use prism_os::process::ProcessIdentity;
 use serde::{Deserialize, Serialize};
 
-use crate::file::Places;
+use crate::file::ConfigPaths;
 
 /// The file, in Prism's home.
 pub const FILE: &str = "http-mcp.json";
@@ -70,8 +70,8 @@ impl Registration {
 
     /// Names the process.
     #[must_use]
-    pub fn process(&self) -> Identity {
-        Identity { pid: self.pid, start_ticks: self.process_started }
+    pub fn process(&self) -> ProcessIdentity {
+        ProcessIdentity { pid: self.pid, start_ticks: self.process_started }
     }
 
     /// Returns the config file that it runs on, as far as what it was started with tells; `None`: there is none.
@@ -89,7 +89,7 @@ impl Registration {
             None => None,
         };
         let explicit = explicit.map(|file| self.folder.join(file));
-        Places { explicit, here: self.folder.clone(), home: home.to_owned() }.find().ok().flatten()
+        ConfigPaths { explicit, here: self.folder.clone(), home: home.to_owned() }.find().ok().flatten()
     }
 
     /// Asks the daemon whether it is alive. Blocks, for two seconds at worst.
@@ -150,7 +150,7 @@ mod tests {
     use super::*;
 
     fn ours() -> Registration {
-        let process = Identity::this_process();
+        let process = ProcessIdentity::this_process();
         Registration {
             port: 1,
             url: "http://127.0.0.1:1".to_owned(),

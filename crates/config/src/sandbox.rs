@@ -2,21 +2,21 @@
 
 use std::path::PathBuf;
 
-use prism_os::sandbox::Network;
+use prism_os::sandbox::NetworkAccess;
 
 /// `sandbox` of a destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Sandbox {
+pub struct SandboxConfig {
     /// Folders that it may write.
     pub folders: Vec<PathBuf>,
     /// Files and folders that it may read.
     pub readable: Vec<PathBuf>,
-    pub network: Network,
+    pub network: NetworkAccess,
 }
 
-impl Default for Sandbox {
+impl Default for SandboxConfig {
     /// Most servers are there to reach something, and `npx` and `uvx` download them first.
     fn default() -> Self {
-        Self { folders: Vec::new(), readable: Vec::new(), network: Network::All }
+        Self { folders: Vec::new(), readable: Vec::new(), network: NetworkAccess::All }
     }
 }

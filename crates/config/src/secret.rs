@@ -17,16 +17,16 @@ use std::{
     time::Duration,
 };
 
-use prism_os::ask::{AskError, ask};
+use prism_os::ask::{ProgramRunError, ask};
 
-use super::{Env, Inherit, inherit::OWN_SECRETS};
+use super::{Env, EnvInheritance, inherit::OWN_SECRETS};
 
 #[cfg(test)]
 mod tests;
 
 /// Where a value is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reference<'a> {
+pub enum SecretReference<'a> {
     Variable(&'a str),
     File(&'a str),
     Keyring { service: &'a str, account: &'a str },
@@ -68,16 +68,16 @@ const MAX_FILE_BYTES: u64 = 64 << 10;
 const SCHEMES: [&str; 4] = ["env:", "file:", "keyring:", "text:"];
 
 /// Returns where a value is, if it is a reference. What is badly written is one, too, and `check` says so.
-fn reference(value: &str) -> Option<Result<Reference<'_>, &'static str>> {
+fn reference(value: &str) -> Option<Result<SecretReference<'_>, &'static str>> {
     let (scheme, rest) = value.split_once(':')?;
     Some(match scheme {
-        "env" if !rest.is_empty() && !rest.contains([' ', '=', '\0']) => Ok(Reference::Variable(rest)),
+        "env" if !rest.is_empty() && !rest.contains([' ', '=', '\0']) => Ok(SecretReference::Variable(rest)),
         "env" => Err("names no variable after env:"),
-        "file" if !rest.trim().is_empty() => Ok(Reference::File(rest)),
+        "file" if !rest.trim().is_empty() => Ok(SecretReference::File(rest)),
         "file" => Err("names no file after file:"),
         "keyring" => match rest.split_once('/') {
             Some((service, account)) if !service.is_empty() && !account.is_empty() => {
-                Ok(Reference::Keyring { service, account })
+                Ok(SecretReference::Keyring { service, account })
             }
             _ => Err("is not keyring:SERVICE/ACCOUNT"),
         },
@@ -105,13 +105,13 @@ pub(super) fn check_header(value: &str) -> Result<(), &'static str> {
 
 /// Returns where a value of `env` is, if it is elsewhere.
 #[must_use]
-pub fn of_variable(value: &str) -> Option<Reference<'_>> {
+pub fn of_variable(value: &str) -> Option<SecretReference<'_>> {
     reference(value)?.ok()
 }
 
 /// Returns where the end of a header is, if it is elsewhere.
 #[must_use]
-pub fn of_header(value: &str) -> Option<Reference<'_>> {
+pub fn of_header(value: &str) -> Option<SecretReference<'_>> {
     of_variable(in_header(value).1)
 }
 
@@ -126,7 +126,7 @@ pub fn literal(text: &str) -> String {
 pub(super) fn anchored(value: &str, folder: impl Fn(&str) -> PathBuf) -> String {
     let (before, word) = in_header(value);
     match of_variable(word) {
-        Some(Reference::File(path)) => format!("{before}file:{}", folder(path).to_string_lossy()),
+        Some(SecretReference::File(path)) => format!("{before}file:{}", folder(path).to_string_lossy()),
         _ => value.to_owned(),
     }
 }
@@ -185,7 +185,7 @@ fn without_login(word: &str) -> String {
 
 // === impl Reference ===
 
-impl Reference<'_> {
+impl SecretReference<'_> {
     /// Tells whether looking it up may take a while.
     #[must_use]
     pub fn blocks(self) -> bool {
@@ -253,10 +253,10 @@ fn ask_keyring(service: &str, account: &str, env: &Env) -> Result<String, Secret
         // The names by which Python's and Rust's keyring libraries store theirs.
         ("secret-tool", vec!["lookup", "service", service, "username", account])
     };
-    let own = env.inherited(&Inherit::Allowed);
+    let own = env.inherited(&EnvInheritance::Allowed);
     let answer = ask(OsStr::new(program), &arguments, &own, KEYRING_PATIENCE).map_err(|error| {
         let why = match &error {
-            AskError::Start { source, .. } if source.kind() == io::ErrorKind::NotFound => {
+            ProgramRunError::Start { source, .. } if source.kind() == io::ErrorKind::NotFound => {
                 format!(
                     "{program} is not installed (on Debian: apt install libsecret-tools); file:PATH works without it"
                 )

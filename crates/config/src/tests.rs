@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use super::{
-    file::{Draft, Places, load},
+    file::{ConfigDraft, ConfigPaths, load},
     mcp_json,
     raw::{
-        Raw, by_nearness, check_name,
+        RawConfig, by_nearness, check_name,
         keys::{DESTINATION_KEYS, GLOBAL_KEYS},
     },
     *,
@@ -22,7 +22,7 @@ fn config(text: &str) -> Result<Config, ConfigError> {
 }
 
 pub(super) fn config_in(text: &str, env: &Env, flags: &Flags) -> Result<Config, ConfigError> {
-    Raw::parse(Path::new("prism.toml"), text)?.config(env, flags)
+    RawConfig::parse(Path::new("prism.toml"), text)?.config(env, flags)
 }
 
 /// Checks the whole text of an error, as it would stand on a screen.
@@ -102,7 +102,7 @@ fn every_key_is_understood() {
     let env = Env::from([("SECRET", "s"), ("HOME", "/home/me")]);
     let config = config_in(text, &env, &Flags::default()).unwrap();
 
-    let files = Destination {
+    let files = DestinationConfig {
         table: ServerTable::Destination,
         env: [
             ("A", "b"),
@@ -113,21 +113,21 @@ fn every_key_is_understood() {
         ]
         .map(|(key, value)| (key.to_owned(), value.to_owned()))
         .into(),
-        inherit_env: Inherit::Also(["AWS_PROFILE", "MY_*"].map(str::to_owned).into()),
+        inherit_env: EnvInheritance::Also(["AWS_PROFILE", "MY_*"].map(str::to_owned).into()),
         max_memory: None,
         cwd: Some("/srv".into()),
-        sandbox: Some(Sandbox {
+        sandbox: Some(SandboxConfig {
             folders: vec!["/home/me/notes".into(), "/srv/data".into()],
             readable: vec!["/opt/models".into()],
-            network: prism_os::sandbox::Network::Own,
+            network: prism_os::sandbox::NetworkAccess::Own,
         }),
-        process: Process::PerSession,
+        process: ProcessSharing::PerSession,
         asks: Some(false),
-        sessions: Sessions::Required,
+        sessions: SessionRequirement::Required,
         max_sessions: 4,
         keep_warm: Duration::from_millis(500),
         idle_stop: Some(Duration::from_secs(2 * 60 * 60)),
-        times: OwnTimes {
+        times: TimeLimitOverrides {
             request_timeout: Some(Some(Duration::from_secs(5))),
             max_request_time: Some(Duration::from_secs(60)),
             start_timeout: Some(Some(Duration::from_secs(180))),
@@ -137,31 +137,31 @@ fn every_key_is_understood() {
         event_names: EventNames::Method,
         error_statuses: Some(ErrorStatuses::Ok),
         era: Some(Era::Legacy),
-        ..Destination::stdio("Files_1", ["npx", "-y", "x"].map(str::to_owned).into())
+        ..DestinationConfig::stdio("Files_1", ["npx", "-y", "x"].map(str::to_owned).into())
     };
-    let web = Destination {
+    let web = DestinationConfig {
         table: ServerTable::Destination,
         cwd: Some("/home/me/web".into()),
-        sandbox: Some(Sandbox::default()),
-        inherit_env: Inherit::All,
+        sandbox: Some(SandboxConfig::default()),
+        inherit_env: EnvInheritance::All,
         max_memory: Some(2 << 30),
         max_sessions: 2,
-        ..Destination::stdio("web", vec!["web".to_owned()])
+        ..DestinationConfig::stdio("web", vec!["web".to_owned()])
     };
-    let http = Http {
+    let http = HttpConfig {
         transport: Some(Transport::StreamableHttp),
         headers: [("Authorization", "Bearer env:SECRET"), ("X-Plain", "a b")]
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
             .into(),
         forward_headers: ["x-tenant", "x-team-*"].map(str::to_owned).into(),
-        ..Http::new("https://example.com/mcp?tenant=1")
+        ..HttpConfig::new("https://example.com/mcp?tenant=1")
     };
-    let docs = Destination {
+    let docs = DestinationConfig {
         era: Some(Era::Modern),
-        process: Process::SharedAlways,
+        process: ProcessSharing::SharedAlways,
         max_sessions: 4,
         hub: false,
-        ..Destination::http("docs", http)
+        ..DestinationConfig::http("docs", http)
     };
     let expected = Config {
         address: Ipv6Addr::LOCALHOST.into(),
@@ -177,15 +177,15 @@ fn every_key_is_understood() {
         log_bodies: true,
         error_statuses: ErrorStatuses::Http,
         max_sessions: 4,
-        inherit_env: Inherit::All,
+        inherit_env: EnvInheritance::All,
         login_path: false,
         max_memory: Some(2 << 30),
         destinations: [files, web, docs].map(|destination| (destination.name.clone(), destination)).into(),
         // Theirs are in `hub/tests.rs`, `mesh.rs` and `gate.rs`.
-        hub: Hub::default(),
-        mesh: Mesh::default(),
-        gate: Gate::default(),
-        audit: Audit::default(),
+        hub: HubConfig::default(),
+        mesh: MeshConfig::default(),
+        gate: GateConfig::default(),
+        audit: AuditConfig::default(),
         editor: super::Editor::default(),
         profiles: BTreeMap::new(),
         workspace: None,
@@ -195,10 +195,10 @@ fn every_key_is_understood() {
 
 #[test]
 fn the_lists_of_keys_are_what_serde_accepts() {
-    let error = toml::from_str::<Raw>("zzz = 1").unwrap_err();
+    let error = toml::from_str::<RawConfig>("zzz = 1").unwrap_err();
     assert_eq!(keys_in(error.message()), GLOBAL_KEYS);
     for table in ServerTable::ALL {
-        let error = toml::from_str::<Raw>(&format!("{table}.a.zzz = 1")).unwrap_err();
+        let error = toml::from_str::<RawConfig>(&format!("{table}.a.zzz = 1")).unwrap_err();
         assert_eq!(keys_in(error.message()), DESTINATION_KEYS);
     }
 }
@@ -286,8 +286,11 @@ fn a_servers_own_limits_beat_the_daemons_and_the_rest_is_the_daemons() {
         config.destinations["a"].times.within(&config)
     };
     let (seven, ten_minutes, minute) = (Duration::from_secs(7), Duration::from_secs(600), Duration::from_secs(60));
-    let times =
-        |request, max_request_time, start| Times { request_timeout: request, max_request_time, start_timeout: start };
+    let times = |request, max_request_time, start| TimeLimits {
+        request_timeout: request,
+        max_request_time,
+        start_timeout: start,
+    };
     assert_eq!(within(""), times(Some(seven), ten_minutes, Some(minute)));
     assert_eq!(within("request_timeout = 0\nstart_timeout = 0"), times(None, ten_minutes, None));
     let hour = Duration::from_secs(3600);
@@ -417,7 +420,7 @@ fn every_flag_that_takes_a_value_is_read() {
         session_idle_timeout: Some(Duration::from_secs(1)),
         max_sessions: 2,
         log_bodies: true,
-        hub: Hub { mode: HubMode::Search, ..Hub::default() },
+        hub: HubConfig { mode: HubMode::Search, ..HubConfig::default() },
         workspace: Some("/srv".into()),
         ..Config::default()
     };
@@ -456,7 +459,7 @@ fn the_url_is_one_that_this_machine_can_open() {
 fn the_file_is_looked_for_here_and_then_at_home() {
     let folder = tempfile::tempdir().unwrap();
     let [here, home] = ["here", "home"].map(|name| folder.path().join(name));
-    let mut places = Places { explicit: None, here: here.clone(), home: home.clone() };
+    let mut places = ConfigPaths { explicit: None, here: here.clone(), home: home.clone() };
     assert_eq!(places.find().unwrap(), None);
     assert_eq!(places.target().unwrap(), home.join("prism.toml"));
     for place in [&home, &here] {
@@ -482,7 +485,7 @@ fn a_draft_that_does_not_read_back_as_meant_is_not_written() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("prism.toml");
     std::fs::write(&path, "port = 1\n").unwrap();
-    let mut draft = Draft::open(&path, folder.path()).unwrap();
+    let mut draft = ConfigDraft::open(&path, folder.path()).unwrap();
     draft.document["port"] = toml_edit::value(2);
     let error = draft.save(&BTreeMap::new()).unwrap_err();
     assert!(matches!(error, ConfigError::Edit { .. }), "{error}");
@@ -490,16 +493,16 @@ fn a_draft_that_does_not_read_back_as_meant_is_not_written() {
     assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 1);
 }
 
-fn import(text: &str, env: &Env) -> mcp_json::Import {
+fn import(text: &str, env: &Env) -> mcp_json::McpJsonImport {
     mcp_json::parse(Path::new("/srv/app/.cursor/mcp.json"), text, env).unwrap()
 }
 
 #[test]
 fn the_lists_of_cursor_claude_and_vs_code_are_read() {
-    let files = Destination {
+    let files = DestinationConfig {
         env: BTreeMap::from([("A".to_owned(), "b".to_owned()), ("N".to_owned(), "1".to_owned())]),
         cwd: Some("/srv/app/sub".into()),
-        ..Destination::stdio("files", ["npx", "-y", "x"].map(str::to_owned).into())
+        ..DestinationConfig::stdio("files", ["npx", "-y", "x"].map(str::to_owned).into())
     };
     for key in ["mcpServers", "servers"] {
         let text = format!(
@@ -582,7 +585,7 @@ fn json_destinations_join_those_of_the_file_and_never_replace_them() {
     std::fs::write(folder.path().join("prism.toml"), "max_sessions = 3\n[destination.a]\ncommand = [\"toml\"]")
         .unwrap();
     std::fs::write(&json, r#"{"mcpServers": {"a": {"command": "json"}, "b": {"command": "json"}}}"#).unwrap();
-    let places = Places { explicit: None, here: folder.path().to_owned(), home: folder.path().to_owned() };
+    let places = ConfigPaths { explicit: None, here: folder.path().to_owned(), home: folder.path().to_owned() };
     let loaded = load(&places, &[json], &Flags::default(), &Env::default()).unwrap();
     assert_eq!(loaded.config.destinations["a"].command, ["toml"]);
     assert_eq!(loaded.config.destinations["b"].command, ["json"]);

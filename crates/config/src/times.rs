@@ -6,7 +6,7 @@ use super::Config;
 
 /// The limits of one destination; `None` is for ever, which is written as `0`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Times {
+pub struct TimeLimits {
     /// How long a client that takes JSON only waits for an answer, and one that takes a stream for a sign of life.
     pub request_timeout: Option<Duration>,
     /// When a call ends at the latest.
@@ -17,18 +17,18 @@ pub struct Times {
 
 /// What a destination says of its own limits. The rest is the daemon's.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct OwnTimes {
+pub struct TimeLimitOverrides {
     pub request_timeout: Option<Option<Duration>>,
     pub max_request_time: Option<Duration>,
     pub start_timeout: Option<Option<Duration>>,
 }
 
-impl OwnTimes {
+impl TimeLimitOverrides {
     /// The limits that count, in the light of the daemon's.
     #[must_use]
-    pub fn within(&self, daemon: &Config) -> Times {
+    pub fn within(&self, daemon: &Config) -> TimeLimits {
         let request_timeout = self.request_timeout.unwrap_or(daemon.request_timeout);
-        Times {
+        TimeLimits {
             request_timeout,
             // Nobody who allows a call one hour wants it ended after the default part of that.
             max_request_time: self

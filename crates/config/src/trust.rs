@@ -26,13 +26,13 @@ const MAX_BYTES: usize = 1 << 20;
 
 /// What the person has seen, as Prism's home has it.
 #[derive(Clone, Debug)]
-pub struct Trust {
+pub struct TrustStore {
     home: PathBuf,
 }
 
 /// A text that was seen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Seen {
+pub struct TrustedText {
     pub path: PathBuf,
     pub text: String,
     /// When, as in the log.
@@ -41,18 +41,18 @@ pub struct Seen {
 
 /// How a file's text stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum TrustStatus {
     /// It lies where nobody but the person writes.
     Own,
     Seen,
     /// Another was seen, this one.
-    Changed(Seen),
+    Changed(TrustedText),
     Unknown,
 }
 
 /// A file that does not count as it is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Untrusted {
+pub struct UntrustedFile {
     pub path: PathBuf,
     /// What it says.
     pub text: String,
@@ -62,7 +62,7 @@ pub struct Untrusted {
 
 // === impl Trust ===
 
-impl Trust {
+impl TrustStore {
     #[must_use]
     pub fn of(home: &Path) -> Self {
         Self { home: home.to_owned() }
@@ -75,7 +75,7 @@ impl Trust {
     }
 
     /// Returns all that was seen.
-    pub fn all(&self) -> io::Result<Vec<Seen>> {
+    pub fn all(&self) -> io::Result<Vec<TrustedText>> {
         let text = match fs::read(self.file()) {
             Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -87,15 +87,15 @@ impl Trust {
     }
 
     /// Returns how a text stands that was read under this name.
-    pub fn standing(&self, path: &Path, text: &str) -> io::Result<Standing> {
+    pub fn standing(&self, path: &Path, text: &str) -> io::Result<TrustStatus> {
         if self.is_own(path) {
-            return Ok(Standing::Own);
+            return Ok(TrustStatus::Own);
         }
         let name = name_of(path);
         Ok(match self.all()?.into_iter().find(|seen| seen.path == name) {
-            None => Standing::Unknown,
-            Some(seen) if seen.text == text => Standing::Seen,
-            Some(seen) => Standing::Changed(seen),
+            None => TrustStatus::Unknown,
+            Some(seen) if seen.text == text => TrustStatus::Seen,
+            Some(seen) => TrustStatus::Changed(seen),
         })
     }
 
@@ -123,7 +123,7 @@ impl Trust {
         }
         self.change(|all| {
             all.retain(|seen| seen.path != path);
-            all.push(Seen { path: path.clone(), text: text.to_owned(), at });
+            all.push(TrustedText { path: path.clone(), text: text.to_owned(), at });
             true
         })
         .map(drop)
@@ -139,7 +139,7 @@ impl Trust {
         })
     }
 
-    fn change(&self, change: impl FnOnce(&mut Vec<Seen>) -> bool) -> io::Result<bool> {
+    fn change(&self, change: impl FnOnce(&mut Vec<TrustedText>) -> bool) -> io::Result<bool> {
         fs::DirBuilder::new().recursive(true).mode(0o700).create(&self.home)?;
         // Two at once must not lose each other's word.
         let lock = File::open(&self.home)?;
@@ -166,7 +166,7 @@ pub fn name_of(path: &Path) -> PathBuf {
 
 // === impl Untrusted ===
 
-impl Untrusted {
+impl UntrustedFile {
     /// Says it in a line, without what to type.
     #[must_use]
     pub fn why(&self) -> String {

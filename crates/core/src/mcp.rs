@@ -15,9 +15,12 @@ pub mod session;
 mod transport;
 
 pub use crate::wire::Method;
-pub use era::{Era, Revision, Speaks};
-pub use hello::{Class, Hello};
-pub use link::{Accepts, Action, Answer, Ask, Condition, Fault, Link, Opening, Refusal, Settings, State, Wire};
-pub use names::Names;
-pub use session::{Kept, Part};
+pub use era::{Era, Revision, SpokenEras};
+pub use hello::{ClientClass, ClientHello};
+pub use link::{
+    AcceptedFormats, CallFault, EraDiscovery, Link, LinkAction, LinkAnswer, LinkCondition, LinkRefusal, LinkSettings,
+    LinkState, ModernCall, UpstreamKind,
+};
+pub use names::MemberNames;
+pub use session::{HubPart, SessionSnapshot};
 pub use transport::Transport;

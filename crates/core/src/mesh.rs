@@ -14,14 +14,14 @@ pub mod signal;
 mod support;
 pub mod words;
 
-pub use backlog::Look;
-pub use bell::{Bell, Lead, Outcome};
+pub use backlog::BacklogView;
+pub use bell::{Bell, BellOutcome, SignalHeader};
 pub use chat::ChatFailure;
-pub use doorbell::Patience;
-pub use obligation::{Obligation, Terms, Wakes};
-pub use path::Path;
-pub use signal::{Duty, Kind};
-pub use support::{StreamConnection, Support};
+pub use doorbell::DoorbellTiming;
+pub use obligation::{Obligation, ObligationTerms, WakeTally};
+pub use path::WakePath;
+pub use signal::{SignalDuty, SignalType};
+pub use support::{StreamConnection, WakeSupport};
 
 pub use crate::Time;
 
@@ -32,7 +32,7 @@ use std::{
 };
 
 use self::{
-    doorbell::{Chime, Doorbell},
+    doorbell::{Doorbell, DoorbellAction},
     health::PathHealth,
     obligation::Obligations,
 };
@@ -55,14 +55,14 @@ pub const PENDING: &str = "prism://signals/pending";
 
 /// All agents of the machine.
 #[derive(Debug)]
-pub struct Mesh {
-    patience: Patience,
+pub struct MeshMachine {
+    patience: DoorbellTiming,
     agents: BTreeMap<Name, MeshAgent>,
     /// Whose each session is, ended ones that another has taken over included.
     sessions: HashMap<u128, Name>,
     obligations: Obligations,
     due: BTreeSet<(Time, Name)>,
-    actions: VecDeque<Action>,
+    actions: VecDeque<MeshAction>,
 }
 
 #[derive(Debug)]
@@ -106,12 +106,12 @@ pub enum Presence {
 
 /// What the shell has to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Action {
-    /// Ring, and say with [`Mesh::rung`] what became of it.
+pub enum MeshAction {
+    /// Ring, and say with [`MeshMachine::rung`] what became of it.
     Ring {
         agent: Name,
         session: u128,
-        path: Path,
+        path: WakePath,
         attempt: u64,
         bell: Bell,
     },
@@ -119,15 +119,15 @@ pub enum Action {
     Note {
         agent: Name,
         session: u128,
-        path: Path,
-        outcome: Outcome,
-        lead: Lead,
+        path: WakePath,
+        outcome: BellOutcome,
+        lead: SignalHeader,
         after: Option<Duration>,
         at: Time,
     },
-    /// Look into the agent's queue, and say with [`Mesh::reconciled`] what is there.
+    /// Look into the agent's queue, and say with [`MeshMachine::reconciled`] what is there.
     Reread(Name),
-    Support(Name, Support),
+    Support(Name, WakeSupport),
     /// Whether the agent's next tool result is to carry the bell.
     Piggyback(Name, bool),
     /// Something is owed for longer than was agreed: a person is to know.
@@ -137,21 +137,21 @@ pub enum Action {
 /// Why a name is none.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("an agent's name has letters, digits, '.', '_' and '-', begins with a letter or digit, and is at most 64 long")]
-pub struct BadName;
+pub struct AgentNameError;
 
 /// A name as it is kept: in lower case.
-pub fn name(text: &str) -> Result<Name, BadName> {
+pub fn name(text: &str) -> Result<Name, AgentNameError> {
     let folded = text.trim().to_ascii_lowercase();
     let mut bytes = folded.bytes();
     let begins = bytes.next().is_some_and(|first| first.is_ascii_alphanumeric());
     let goes_on = bytes.all(|byte| byte.is_ascii_alphanumeric() || b"._-".contains(&byte));
-    if begins && goes_on && folded.len() <= MAX_NAME { Ok(folded.into()) } else { Err(BadName) }
+    if begins && goes_on && folded.len() <= MAX_NAME { Ok(folded.into()) } else { Err(AgentNameError) }
 }
 
 // === impl Mesh ===
 
-impl Mesh {
-    pub fn new(patience: Patience) -> Self {
+impl MeshMachine {
+    pub fn new(patience: DoorbellTiming) -> Self {
         Self {
             patience,
             agents: BTreeMap::new(),
@@ -162,14 +162,21 @@ impl Mesh {
         }
     }
 
-    pub fn poll_action(&mut self) -> Option<Action> {
+    pub fn poll_action(&mut self) -> Option<MeshAction> {
         self.actions.pop_front()
     }
 
     // --- Agents ---
 
     /// Takes up an agent that another daemon has known.
-    pub fn restore(&mut self, agent: &Name, window: Option<Window>, look: Look, first: Option<Lead>, now: Time) {
+    pub fn restore(
+        &mut self,
+        agent: &Name,
+        window: Option<Window>,
+        look: BacklogView,
+        first: Option<SignalHeader>,
+        now: Time,
+    ) {
         self.enter(agent, window, look, first, now);
     }
 
@@ -184,8 +191,8 @@ impl Mesh {
         &mut self,
         agent: &Name,
         window: Window,
-        look: Look,
-        first: Option<Lead>,
+        look: BacklogView,
+        first: Option<SignalHeader>,
         now: Time,
     ) -> Option<Window> {
         let before = self.agents.get(agent).and_then(|agent| agent.window.clone());
@@ -193,7 +200,14 @@ impl Mesh {
         before.filter(|before| before.wrapped.is_none() && !before.left)
     }
 
-    fn enter(&mut self, agent: &Name, window: Option<Window>, look: Look, first: Option<Lead>, now: Time) {
+    fn enter(
+        &mut self,
+        agent: &Name,
+        window: Option<Window>,
+        look: BacklogView,
+        first: Option<SignalHeader>,
+        now: Time,
+    ) {
         if let Some(window) = &window {
             self.sessions.insert(window.session, agent.clone());
         }
@@ -239,7 +253,7 @@ impl Mesh {
 
     fn close_all(&mut self, agent: &Name, now: Time) {
         self.with(agent, now, |bell| {
-            for path in Path::ALL.into_iter().filter(|path| *path != Path::Sse) {
+            for path in WakePath::ALL.into_iter().filter(|path| *path != WakePath::Sse) {
                 bell.close(path, now);
             }
             bell.stream_closed(now);
@@ -297,15 +311,15 @@ impl Mesh {
         }
     }
 
-    pub fn support(&self, agent: &str) -> Support {
-        self.agents.get(agent).map_or(Support::Degraded, |agent| agent.bell.support())
+    pub fn support(&self, agent: &str) -> WakeSupport {
+        self.agents.get(agent).map_or(WakeSupport::Degraded, |agent| agent.bell.support())
     }
 
     /// What a window would support if it registered now, with a stream or without.
-    pub fn support_of(heeds_stream: bool, has_stream: bool) -> Support {
+    pub fn support_of(heeds_stream: bool, has_stream: bool) -> WakeSupport {
         let mut health = PathHealth::default();
         if has_stream {
-            health.opened(Path::Sse);
+            health.opened(WakePath::Sse);
         }
         health.support(heeds_stream)
     }
@@ -318,7 +332,7 @@ impl Mesh {
     // --- Signals ---
 
     /// A signal, and what it makes its recipient owe, is on disk.
-    pub fn arrived(&mut self, recipient: &Name, lead: Lead, obligation: Option<Obligation>, now: Time) {
+    pub fn arrived(&mut self, recipient: &Name, lead: SignalHeader, obligation: Option<Obligation>, now: Time) {
         if let Some(obligation) = obligation {
             self.obligations.insert(obligation);
         }
@@ -326,7 +340,7 @@ impl Mesh {
     }
 
     /// A drain gave out that many, which leaves this; `heard` and `closed` are the obligations concerned.
-    pub fn drained(&mut self, agent: &Name, count: u64, left: Look, heard: &[u128], closed: &[u128], now: Time) {
+    pub fn drained(&mut self, agent: &Name, count: u64, left: BacklogView, heard: &[u128], closed: &[u128], now: Time) {
         self.with(agent, now, |bell| bell.drained(count, left, now));
         for signal in heard {
             if let Some(obligation) = self.obligations.get_mut(*signal) {
@@ -339,7 +353,7 @@ impl Mesh {
     }
 
     /// What was drained has not arrived, and waits again.
-    pub fn put_back(&mut self, agent: &Name, look: Look, first: Option<Lead>, now: Time) {
+    pub fn put_back(&mut self, agent: &Name, look: BacklogView, first: Option<SignalHeader>, now: Time) {
         self.with(agent, now, |bell| bell.put_back(look, first, now));
     }
 
@@ -369,7 +383,7 @@ impl Mesh {
     }
 
     /// What the look brought; `None` if it failed.
-    pub fn reconciled(&mut self, agent: &Name, look: Option<Look>, first: Option<Lead>, now: Time) {
+    pub fn reconciled(&mut self, agent: &Name, look: Option<BacklogView>, first: Option<SignalHeader>, now: Time) {
         self.with(agent, now, |bell| bell.reconciled(look, first, now));
     }
 
@@ -377,21 +391,21 @@ impl Mesh {
         self.with(agent, now, |bell| bell.stream_closed(now));
     }
 
-    pub fn open(&mut self, agent: &Name, path: Path, now: Time) {
+    pub fn open(&mut self, agent: &Name, path: WakePath, now: Time) {
         self.with(agent, now, |bell| bell.open(path, now));
     }
 
-    /// The agent can be reached by that, if anybody is there: see [`Mesh::looked`].
-    pub fn attach(&mut self, agent: &Name, path: Path, now: Time) {
+    /// The agent can be reached by that, if anybody is there: see [`MeshMachine::looked`].
+    pub fn attach(&mut self, agent: &Name, path: WakePath, now: Time) {
         self.with(agent, now, |bell| bell.attach(path));
     }
 
     /// Whether somebody is at the other end of a path.
-    pub fn looked(&mut self, agent: &Name, path: Path, there: bool, now: Time) {
+    pub fn looked(&mut self, agent: &Name, path: WakePath, there: bool, now: Time) {
         self.with(agent, now, |bell| bell.looked(path, there, now));
     }
 
-    pub fn close(&mut self, agent: &Name, path: Path, now: Time) {
+    pub fn close(&mut self, agent: &Name, path: WakePath, now: Time) {
         self.with(agent, now, |bell| bell.close(path, now));
     }
 
@@ -402,7 +416,7 @@ impl Mesh {
     }
 
     /// Something of the agent's program looks in for a moment. Returns the bell if it is news to it.
-    pub fn look_in(&mut self, agent: &Name, path: Path, now: Time) -> Option<Bell> {
+    pub fn look_in(&mut self, agent: &Name, path: WakePath, now: Time) -> Option<Bell> {
         let rung = self.with(agent, now, |bell| bell.look_in(path, now))??;
         Some(rung.into())
     }
@@ -413,7 +427,7 @@ impl Mesh {
         Some(rung.into())
     }
 
-    pub fn rung(&mut self, agent: &Name, attempt: u64, outcome: Outcome, now: Time) {
+    pub fn rung(&mut self, agent: &Name, attempt: u64, outcome: BellOutcome, now: Time) {
         self.with(agent, now, |bell| bell.rung(attempt, outcome, now));
     }
 
@@ -426,7 +440,7 @@ impl Mesh {
 
     pub fn handle_deadline(&mut self, now: Time) {
         while let Some(obligation) = self.obligations.next_overdue(now) {
-            self.actions.push_back(Action::Overdue(Box::new(obligation.clone())));
+            self.actions.push_back(MeshAction::Overdue(Box::new(obligation.clone())));
         }
         let due: Vec<Name> =
             self.due.iter().take_while(|(due, _)| *due <= now).map(|(_, agent)| agent.clone()).collect();
@@ -448,21 +462,21 @@ impl Mesh {
         while let Some(chime) = entry.bell.poll() {
             let agent = agent.clone();
             let action = match chime {
-                Chime::Ring { attempt, path, lead, more } => {
-                    Action::Ring { agent, session, path, attempt, bell: (lead, more).into() }
+                DoorbellAction::Ring { attempt, path, lead, more } => {
+                    MeshAction::Ring { agent, session, path, attempt, bell: (lead, more).into() }
                 }
-                Chime::Note { path, outcome, lead, after } => {
+                DoorbellAction::Note { path, outcome, lead, after } => {
                     if let Some(obligation) = self.obligations.get_mut(lead.signal) {
                         obligation.wakes.note(path, outcome, now);
                     }
-                    Action::Note { agent, session, path, outcome, lead, after, at: now }
+                    MeshAction::Note { agent, session, path, outcome, lead, after, at: now }
                 }
-                Chime::Reread => Action::Reread(agent),
-                Chime::Support(support) => {
+                DoorbellAction::Reread => MeshAction::Reread(agent),
+                DoorbellAction::Support(support) => {
                     self.obligations.rebucket(&agent, support);
-                    Action::Support(agent, support)
+                    MeshAction::Support(agent, support)
                 }
-                Chime::Piggyback(armed) => Action::Piggyback(agent, armed),
+                DoorbellAction::Piggyback(armed) => MeshAction::Piggyback(agent, armed),
             };
             self.actions.push_back(action);
         }

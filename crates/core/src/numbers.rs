@@ -6,14 +6,14 @@ use std::{
     hash::{BuildHasherDefault, Hasher},
 };
 
-pub type NumberMap<K, V> = HashMap<K, V, BuildHasherDefault<OwnNumber>>;
-pub type NumberSet<K> = HashSet<K, BuildHasherDefault<OwnNumber>>;
+pub type NumberMap<K, V> = HashMap<K, V, BuildHasherDefault<IdentityHasher>>;
+pub type NumberSet<K> = HashSet<K, BuildHasherDefault<IdentityHasher>>;
 
 /// Hashes a number to itself.
 #[derive(Default)]
-pub struct OwnNumber(u64);
+pub struct IdentityHasher(u64);
 
-impl Hasher for OwnNumber {
+impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
         // The map's buckets come from the low bits, its tags from the high ones.
         self.0 ^ (self.0 << 57)

@@ -3,7 +3,7 @@
 
 /// A piece of a text, for who shows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Piece<'a> {
+pub enum TextPiece<'a> {
     /// What can be seen as it is.
     Seen(&'a str),
     Unseen(char),
@@ -33,7 +33,7 @@ pub fn misleads(before: Option<char>, letter: char) -> bool {
 }
 
 /// Takes a text apart. Line breaks and tabs are seen; what else controls a terminal is not.
-pub fn pieces(text: &str) -> Vec<Piece<'_>> {
+pub fn pieces(text: &str) -> Vec<TextPiece<'_>> {
     let hides = |letter: char| (letter.is_control() && !matches!(letter, '\n' | '\t')) || is_unseen(letter);
     let is_blank = |letter: char| matches!(letter, ' ' | '\t');
     let mut pieces = Vec::new();
@@ -41,21 +41,21 @@ pub fn pieces(text: &str) -> Vec<Piece<'_>> {
     while let Some(letter) = rest[from..].chars().next() {
         let blanks = rest[from..].find(|letter| !is_blank(letter)).unwrap_or(rest.len() - from);
         let (piece, length) = match letter {
-            letter if hides(letter) => (Piece::Unseen(letter), letter.len_utf8()),
-            _ if blanks > MAX_BLANKS => (Piece::Blanks(blanks), blanks),
+            letter if hides(letter) => (TextPiece::Unseen(letter), letter.len_utf8()),
+            _ if blanks > MAX_BLANKS => (TextPiece::Blanks(blanks), blanks),
             _ => {
                 from += blanks.max(letter.len_utf8());
                 continue;
             }
         };
         if from > 0 {
-            pieces.push(Piece::Seen(&rest[..from]));
+            pieces.push(TextPiece::Seen(&rest[..from]));
         }
         pieces.push(piece);
         (rest, from) = (&rest[from + length..], 0);
     }
     if !rest.is_empty() {
-        pieces.push(Piece::Seen(rest));
+        pieces.push(TextPiece::Seen(rest));
     }
     pieces
 }
@@ -67,7 +67,7 @@ mod tests {
     // M3, L9
     #[test]
     fn what_turns_or_hides_is_taken_out_of_what_is_seen() {
-        use Piece::*;
+        use TextPiece::*;
         assert_eq!(pieces(""), []);
         assert_eq!(pieces("a b\n\tc é"), [Seen("a b\n\tc é")]);
         assert_eq!(pieces("ls \u{202e}cba\r"), [Seen("ls "), Unseen('\u{202e}'), Seen("cba"), Unseen('\r')]);

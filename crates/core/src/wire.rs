@@ -9,8 +9,8 @@ pub mod splice;
 pub mod sse;
 pub mod text;
 
-pub use envelope::{EnvelopeError, Kind, Message, Span};
-pub use frame::{Frame, Lines};
+pub use envelope::{ByteSpan, EnvelopeError, Message, MessageKind};
+pub use frame::{Frame, LineSplitter};
 pub use members::Members;
 pub use method::Method;
-pub use splice::Chain;
+pub use splice::ByteChain;

@@ -22,18 +22,18 @@ pub mod words;
 
 use std::sync::atomic::AtomicBool;
 
-use audit::Chain;
-use door::Door;
+use audit::ChainStatus;
+use door::ConsoleAccess;
 use tokio::sync::watch;
-use trend::Trend;
+use trend::LatencyTrends;
 
 /// What the console keeps, for the daemon's life.
 #[derive(Debug, Default)]
 pub struct Console {
-    pub door: Door,
-    pub trend: Trend,
+    pub door: ConsoleAccess,
+    pub trend: LatencyTrends,
     /// What was last found of the audit's chain.
-    pub chain: watch::Sender<Chain>,
+    pub chain: watch::Sender<ChainStatus>,
     /// Whether somebody is at it.
     pub checking: AtomicBool,
 }

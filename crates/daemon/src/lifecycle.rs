@@ -10,19 +10,19 @@ use anyhow::Context;
 use prism_config::{
     Config,
     home::{Home, TokenOrigin},
-    lock::Lock,
+    lock::DaemonLock,
     registration::Registration,
-    trust::Untrusted,
+    trust::UntrustedFile,
 };
 use prism_os::clock::now_rfc3339;
-use prism_os::{limits, process::Identity};
-use prism_telemetry::Log;
+use prism_os::{limits, process::ProcessIdentity};
+use prism_telemetry::DaemonLog;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing::{info, level_filters::LevelFilter};
 
 use crate::{
-    reload::Reloader,
-    running::{Lasting, Running},
+    reload::ConfigReloader,
+    running::{RunningServer, ServerPersistence},
     serve,
 };
 
@@ -35,14 +35,14 @@ const FILES_PER_SESSION: u64 = 2;
 const MAX_WORKERS: usize = 4;
 
 /// A daemon that is about to start.
-pub struct Daemon {
+pub struct DaemonSetup {
     pub config: Config,
     /// Where the config is from.
     pub file: Option<PathBuf>,
     /// Files that no agent may touch.
     pub guarded: Vec<PathBuf>,
     /// Files that do not count as they are.
-    pub untrusted: Vec<Untrusted>,
+    pub untrusted: Vec<UntrustedFile>,
     /// The destination that is at `/mcp`.
     pub root: Option<String>,
     pub authenticated: bool,
@@ -54,15 +54,15 @@ pub struct Daemon {
     /// Tells the person what is not as it should be, while the daemon starts.
     pub warn: fn(&str),
     /// `None` for a bridge that nobody looks for.
-    pub standing: Option<Standing>,
+    pub standing: Option<DaemonIdentity>,
     /// Where its config may change.
-    pub reloader: Option<Reloader>,
+    pub reloader: Option<ConfigReloader>,
 }
 
 /// What makes a daemon the one of its home, and what others learn of it.
-pub struct Standing {
+pub struct DaemonIdentity {
     /// Held until the process has nothing left to do.
-    pub lock: Lock,
+    pub lock: DaemonLock,
     /// What it was started with, and where.
     pub arguments: Vec<String>,
     pub folder: PathBuf,
@@ -78,7 +78,7 @@ pub fn sessions_by_open_files() -> usize {
     usize::try_from(files).unwrap_or(usize::MAX).max(1)
 }
 
-impl Daemon {
+impl DaemonSetup {
     /// Runs until it is told to stop. `announce` says what a person needs to know, given the port.
     pub fn run(self, home: &Home, announce: impl FnOnce(&Config, Option<&TokenOrigin>)) -> anyhow::Result<()> {
         limits::raise_open_files();
@@ -111,16 +111,16 @@ impl Daemon {
             },
             None => None,
         };
-        let log = Log::start(self.log, std::io::stderr().is_terminal() && self.colour);
+        let log = DaemonLog::start(self.log, std::io::stderr().is_terminal() && self.colour);
         if let Some(file) = self.standing.as_ref().and_then(|standing| standing.log_file.clone()) {
             log.rotate(file);
         }
         // One server, bridged for whoever comes, is not there tomorrow.
         let lasting = match self.root {
-            None => Lasting::All { management: home.management()?, plugin: home.plugin()? },
-            Some(_) => Lasting::Nothing,
+            None => ServerPersistence::All { management: home.management()?, plugin: home.plugin()? },
+            Some(_) => ServerPersistence::Nothing,
         };
-        let mut running = Running::start(
+        let mut running = RunningServer::start(
             self.config,
             self.root.as_deref(),
             token,
@@ -167,9 +167,9 @@ impl Daemon {
     }
 }
 
-impl Standing {
+impl DaemonIdentity {
     fn register(&self, config: &Config, socket: Option<&Path>, home: &Home) -> anyhow::Result<Registration> {
-        let process = Identity::this_process();
+        let process = ProcessIdentity::this_process();
         let registration = Registration {
             port: config.port,
             url: config.base_url(),

@@ -7,7 +7,10 @@ use std::sync::{Arc, OnceLock, Weak};
 
 use prism_bridge::drive::Hub;
 use prism_core::mesh::PENDING;
-use prism_mcp::kit::{Call, Completion, Completions, Failure, Hints, Prompts, Reply, Resources, Server, Tool};
+use prism_mcp::kit::{
+    BuiltinServer, CallFailure, CompletionRequest, Completions, Prompts, Resources, ServerCall, ToolHints, ToolReply,
+    TypedTool,
+};
 use prism_mesh::{Mesh, tools};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -26,8 +29,8 @@ const OVERVIEW: &str = "prism://destinations";
 /// The hub, once there is one: it is made of servers, of which this is the first.
 pub type Behind = Arc<OnceLock<Weak<Hub>>>;
 
-pub fn server(behind: &Behind, mesh: Option<&Arc<Mesh>>, access: Option<&access::Access>) -> Server {
-    let server = Server::new(NAME, "Prism", INSTRUCTIONS).tool(Destinations(behind.clone()));
+pub fn server(behind: &Behind, mesh: Option<&Arc<Mesh>>, access: Option<&access::AccessContext>) -> BuiltinServer {
+    let server = BuiltinServer::new(NAME, "Prism", INSTRUCTIONS).tool(DestinationsTool(behind.clone()));
     let server = match mesh {
         Some(mesh) => tools::add_to(server, mesh),
         None => server,
@@ -38,7 +41,7 @@ pub fn server(behind: &Behind, mesh: Option<&Arc<Mesh>>, access: Option<&access:
     };
     server
         .tools_change()
-        .resources(Overview(behind.clone(), mesh.cloned()))
+        .resources(PrismResources(behind.clone(), mesh.cloned()))
         .prompts(NoPrompts)
         .completions(NoCompletions)
 }
@@ -57,31 +60,31 @@ fn overview(behind: &Behind) -> Value {
 }
 
 /// `prism_destinations`.
-struct Destinations(Behind);
+struct DestinationsTool(Behind);
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Nothing {}
 
-impl Tool for Destinations {
+impl TypedTool for DestinationsTool {
     type Arguments = Nothing;
     const NAME: &'static str = "prism_destinations";
     const TITLE: &'static str = "MCP servers behind Prism";
     const DESCRIPTION: &'static str = "Lists the MCP servers behind Prism: which of them answer, how many tools each has, \
                                        and why one is missing.";
-    const HINTS: Hints = Hints::READS;
+    const HINTS: ToolHints = ToolHints::READS;
 
-    async fn call(&self, Nothing {}: Nothing, _call: &Call) -> Result<Reply, Failure> {
-        Ok(Reply::structured(overview(&self.0)))
+    async fn call(&self, Nothing {}: Nothing, _call: &ServerCall) -> Result<ToolReply, CallFailure> {
+        Ok(ToolReply::structured(overview(&self.0)))
     }
 }
 
-struct Overview(Behind, Option<Arc<Mesh>>);
+struct PrismResources(Behind, Option<Arc<Mesh>>);
 
-impl Resources for Overview {
+impl Resources for PrismResources {
     const LIST_CHANGES: bool = true;
 
-    async fn list(&self, _call: &Call) -> Result<Vec<Value>, Failure> {
+    async fn list(&self, _call: &ServerCall) -> Result<Vec<Value>, CallFailure> {
         let overview = json!({
             "uri": OVERVIEW,
             "name": "destinations",
@@ -103,11 +106,11 @@ impl Resources for Overview {
         uri.strip_prefix(PENDING).is_some_and(|rest| rest.is_empty() || of_one(rest))
     }
 
-    async fn read(&self, uri: &str, call: &Call) -> Result<Vec<Value>, Failure> {
+    async fn read(&self, uri: &str, call: &ServerCall) -> Result<Vec<Value>, CallFailure> {
         match uri {
             _ if self.can_watch(uri) => {
                 let session = uri.strip_prefix(PENDING).and_then(|rest| rest.strip_prefix('/'));
-                let mesh = self.1.as_ref().ok_or_else(|| Failure::no_resource(uri))?;
+                let mesh = self.1.as_ref().ok_or_else(|| CallFailure::no_resource(uri))?;
                 let text = json!(tools::waiting(mesh, session, call)?).to_string();
                 Ok(vec![json!({"uri": uri, "mimeType": "application/json", "text": text})])
             }
@@ -115,7 +118,7 @@ impl Resources for Overview {
                 let text = overview(&self.0).to_string();
                 Ok(vec![json!({"uri": OVERVIEW, "mimeType": "application/json", "text": text})])
             }
-            _ => Err(Failure::no_resource(uri)),
+            _ => Err(CallFailure::no_resource(uri)),
         }
     }
 }
@@ -130,15 +133,15 @@ impl Prompts for NoPrompts {
         Vec::new()
     }
 
-    async fn get(&self, name: &str, _arguments: Map<String, Value>, _call: &Call) -> Result<Value, Failure> {
-        Err(Failure::invalid(format!("unknown prompt: {name}")))
+    async fn get(&self, name: &str, _arguments: Map<String, Value>, _call: &ServerCall) -> Result<Value, CallFailure> {
+        Err(CallFailure::invalid(format!("unknown prompt: {name}")))
     }
 }
 
 struct NoCompletions;
 
 impl Completions for NoCompletions {
-    async fn complete(&self, _asked: &Completion) -> Result<Vec<String>, Failure> {
+    async fn complete(&self, _asked: &CompletionRequest) -> Result<Vec<String>, CallFailure> {
         Ok(Vec::new())
     }
 }

@@ -11,38 +11,38 @@ use std::{
 use anyhow::Result;
 use tokio::time::{MissedTickBehavior, interval};
 
-use crate::serve::Front;
-use prism_config::file::Loaded;
+use crate::serve::DaemonService;
+use prism_config::file::LoadedConfig;
 
 /// How often the files are looked at. Looking asks the kernel for a few numbers, works on every filesystem, through
 /// links, and for a file that is not there yet; being told would do none of that.
 const LOOK_EVERY: Duration = Duration::from_millis(500);
 
 /// Where the config comes from, and how it is read.
-pub struct Reloader {
+pub struct ConfigReloader {
     /// The files that it may be in, whether they are there or not.
     files: Vec<PathBuf>,
-    load: Box<dyn Fn() -> Result<Loaded> + Send + Sync>,
+    load: Box<dyn Fn() -> Result<LoadedConfig> + Send + Sync>,
     in_effect: Looks,
 }
 
 /// By what a change is noticed: size, time and identity of each file that is there.
 type Looks = Vec<Option<(u64, Option<SystemTime>, u64)>>;
 
-impl Reloader {
+impl ConfigReloader {
     /// What is read from the files after this is called is what they look like now, or newer.
-    pub fn new(files: Vec<PathBuf>, load: impl Fn() -> Result<Loaded> + Send + Sync + 'static) -> Self {
+    pub fn new(files: Vec<PathBuf>, load: impl Fn() -> Result<LoadedConfig> + Send + Sync + 'static) -> Self {
         let in_effect = look(&files);
         Self { files, load: Box::new(load), in_effect }
     }
 
     /// Reads the config.
-    pub fn load(&self) -> Result<Loaded> {
+    pub fn load(&self) -> Result<LoadedConfig> {
         (self.load)()
     }
 
     /// Goes on for as long as the daemon does.
-    pub async fn watch(mut self, front: Arc<Front>) {
+    pub async fn watch(mut self, front: Arc<DaemonService>) {
         let mut ticks = interval(LOOK_EVERY);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut last = look(&self.files);
@@ -58,7 +58,7 @@ impl Reloader {
         }
     }
 
-    async fn reload(&self, front: &Front) {
+    async fn reload(&self, front: &DaemonService) {
         let outcome = match self.load() {
             Ok(loaded) => {
                 front.guard_files(&loaded.guarded);

@@ -15,11 +15,11 @@ use prism_core::{
     mesh::{ChatFailure, Name},
     policy::person::Person,
 };
-use prism_editor::{Quarters, Runtime, Settings as EditorSettings, Surroundings};
+use prism_editor::{BuiltinEditor, EditorEnvironment, EditorSettings, ServerSandboxes};
 use prism_os::census;
 use prism_store::{
     Store,
-    audit::{self, Audit},
+    audit::{self, AuditLog},
 };
 use tokio::{
     net::{TcpListener, UnixListener},
@@ -27,19 +27,19 @@ use tokio::{
 };
 use tracing::warn;
 
-use crate::serve::{DaemonContext, Front, Server};
+use crate::serve::{DaemonContext, DaemonService, DaemonSnapshot};
 use prism_bridge::{
-    access::{Access, InFlight},
-    admission::{AgentBells, Calls},
-    drive::{Environment, Sessions, destination::BridgeContext, keeping::Keeping},
+    access::{AccessLog, InFlightCounter},
+    admission::{AgentBells, CallAdmission},
+    drive::{Environment, SessionTable, destination::BridgeContext, keeping::SessionStore},
 };
-use prism_config::{Config, Editor, Env, Inherit, home::Token};
-use prism_gate::{self as gate, Gate, Messenger, router::Router};
+use prism_config::{Config, Editor, Env, EnvInheritance, home::Token};
+use prism_gate::{self as gate, Gate, Messenger, router::EditorRouter};
 use prism_mesh::{
     Chats, Mesh,
-    wake::{Bell, Doing},
+    wake::{Doing, WakeBell},
 };
-use prism_telemetry::{Log, Metrics, Veil};
+use prism_telemetry::{BodyRedactor, DaemonLog, Metrics};
 
 /// The database, in Prism's home.
 pub const DATABASE: &str = "prism.db";
@@ -53,19 +53,19 @@ const CHILDREN: &str = "children";
 const UNSAVED: &str = "unsaved";
 
 /// A server, and what has to be put away after it.
-pub struct Running {
-    pub front: Arc<Front>,
-    owner: census::Owner,
+pub struct RunningServer {
+    pub front: Arc<DaemonService>,
+    owner: census::OwnerDaemon,
     store: Option<Store>,
     gate: Option<Arc<Gate>>,
-    log: Log,
+    log: DaemonLog,
     /// What accepts connections.
     fronts: Vec<JoinHandle<()>>,
 }
 
 /// What outlives a server.
 #[derive(Clone, Debug)]
-pub enum Lasting {
+pub enum ServerPersistence {
     /// Its sessions, its mesh and its gate: the next daemon of this home takes them up.
     All {
         /// What lets a person decide what agents may do.
@@ -81,7 +81,7 @@ pub fn asks_shell(config: &Config) -> bool {
     config.login_path && !std::io::stdin().is_terminal()
 }
 
-impl Running {
+impl RunningServer {
     /// Builds the server. It takes connections once it is given listeners. `guarded` is closed to all that runs in a sandbox.
     pub async fn start(
         config: Config,
@@ -89,8 +89,8 @@ impl Running {
         token: Option<Token>,
         home: &Path,
         guarded: &[PathBuf],
-        lasting: Lasting,
-        (log, warn_person): (Log, fn(&str)),
+        lasting: ServerPersistence,
+        (log, warn_person): (DaemonLog, fn(&str)),
     ) -> anyhow::Result<Self> {
         // All it remembers yet is who is quiet and who speaks how. To forget that costs processes and a question at
         // the start; to refuse to start would cost the day.
@@ -105,12 +105,12 @@ impl Running {
         // In the background: a new child carries this daemon's mark and is never taken for an orphan.
         tokio::task::spawn_blocking(move || end_orphans(&folder));
         let lasting = match lasting {
-            Lasting::All { management, plugin } => store.clone().map(|store| (store, (management, plugin))),
-            Lasting::Nothing => None,
+            ServerPersistence::All { management, plugin } => store.clone().map(|store| (store, (management, plugin))),
+            ServerPersistence::Nothing => None,
         };
-        let sessions = Arc::new(Sessions::new(lasting.clone().map(|(store, _)| Keeping::new(store))));
+        let sessions = Arc::new(SessionTable::new(lasting.clone().map(|(store, _)| SessionStore::new(store))));
         let metrics = Arc::new(Metrics::default());
-        let owner = census::Owner::this_process(home);
+        let owner = census::OwnerDaemon::this_process(home);
         let (mesh, gate) = match lasting {
             Some((store, secrets)) => {
                 let mesh = mesh(store.clone(), &sessions, &metrics, &config, home).await?;
@@ -122,19 +122,21 @@ impl Running {
         };
         let person = gate.clone().map(|gate| gate as Arc<dyn Person>);
         let agents = mesh.clone().map(|mesh| mesh as Arc<dyn AgentBells>);
-        let calls = Calls::new(person, store.clone(), agents);
+        let calls = CallAdmission::new(person, store.clone(), agents);
         let environment = Environment::new(Env::process(), asks_shell(&config), quarters(&config, home));
         environment.look_ahead(&config.destinations);
         let bridge = BridgeContext { sessions, metrics, owner: owner.clone(), store: store.clone(), environment };
-        let access = Access {
+        let access = AccessLog {
             log: log.clone(),
             metrics: bridge.metrics.clone(),
-            bodies: config.log_bodies.then(|| Arc::new(Veil::new(&config.audit, bridge.environment.secrets().clone()))),
-            in_flight: InFlight::default(),
+            bodies: config
+                .log_bodies
+                .then(|| Arc::new(BodyRedactor::new(&config.audit, bridge.environment.secrets().clone()))),
+            in_flight: InFlightCounter::default(),
         };
         let context = DaemonContext { bridge, home: home.to_owned(), mesh, calls, gate: gate.clone() };
-        let server = Server::new(config, root, token, access, &context)?;
-        let front = Front::new(server, context);
+        let server = DaemonSnapshot::new(config, root, token, access, &context)?;
+        let front = DaemonService::new(server, context);
         // Before sessions of another daemon's are taken up: their servers start with them.
         front.guard_files(guarded);
         front.take_up_sessions().await;
@@ -197,7 +199,7 @@ impl Running {
 /// The agents' mesh, which hears of every client that Prism's own server has.
 async fn mesh(
     store: Store,
-    sessions: &Arc<Sessions>,
+    sessions: &Arc<SessionTable>,
     metrics: &Metrics,
     config: &Config,
     home: &Path,
@@ -214,35 +216,35 @@ async fn gate(
     (management, plugin): (Token, Token),
     metrics: &Metrics,
     config: &Config,
-    (home, owner): (&Path, &census::Owner),
+    (home, owner): (&Path, &census::OwnerDaemon),
 ) -> anyhow::Result<Arc<Gate>> {
     let folder = home.join(AUDIT);
-    let settings = audit::Settings { keep: config.audit.keep, ..audit::Settings::default() };
+    let settings = audit::AuditSettings { keep: config.audit.keep, ..audit::AuditSettings::default() };
     let known = store.audit_head()?;
-    let (audit, trouble) = Audit::open_after(&folder, settings, known.as_ref())
+    let (audit, trouble) = AuditLog::open_after(&folder, settings, known.as_ref())
         .with_context(|| format!("the audit log in {} cannot be opened", folder.display()))?;
     let trouble = trouble.map(|trouble| format!("{:#}", anyhow::Error::from(trouble)));
     if let Some(why) = &trouble {
         warn!(why, "The audit log is not what was written; `prism audit verify` checks all of it");
     }
     let env = Env::process();
-    let surroundings = Surroundings {
-        env: env.inherited(&Inherit::default()),
+    let surroundings = EditorEnvironment {
+        env: env.inherited(&EnvInheritance::default()),
         owner: owner.clone(),
         closed: vec![home.to_owned()],
         unsaved: Some(home.join(UNSAVED)),
         settings: editor_settings(&config.editor, &env),
     };
-    let opening = gate::Opening {
+    let opening = gate::GateSetup {
         store,
         audit: Arc::new(audit),
         audit_trouble: trouble,
         ends: home.join(ENDS),
-        runtime: Runtime::new(surroundings),
+        runtime: BuiltinEditor::new(surroundings),
         metrics: metrics.gate.clone(),
         secret: management,
         plugin_secret: plugin,
-        settings: gate::Settings::of(&config.gate, &config.audit),
+        settings: gate::GateSettings::of(&config.gate, &config.audit),
         person: person(&env),
     };
     Gate::open(opening).await
@@ -270,7 +272,7 @@ impl Messenger for MeshMessenger {
     }
 }
 
-struct EditorChats(Weak<Router>);
+struct EditorChats(Weak<EditorRouter>);
 
 impl Chats for EditorChats {
     fn has_chat<'a>(&'a self, kind: &'a str, folder: Option<&'a Path>) -> Doing<'a, bool> {
@@ -286,7 +288,7 @@ impl Chats for EditorChats {
         &'a self,
         kind: &'a str,
         folder: Option<&'a Path>,
-        bell: &'a Bell,
+        bell: &'a WakeBell,
         within: Duration,
     ) -> Doing<'a, Result<(), ChatFailure>> {
         Box::pin(async move {
@@ -297,11 +299,11 @@ impl Chats for EditorChats {
 }
 
 /// Where servers live that run in a sandbox.
-fn quarters(config: &Config, home: &Path) -> Arc<Quarters> {
+fn quarters(config: &Config, home: &Path) -> Arc<ServerSandboxes> {
     let env = Env::process();
     let settings = editor_settings(&config.editor, &env);
-    let env = env.inherited(&Inherit::default());
-    let quarters = Quarters::new(&settings, env, home.join(CHILDREN), vec![home.to_owned()]);
+    let env = env.inherited(&EnvInheritance::default());
+    let quarters = ServerSandboxes::new(&settings, env, home.join(CHILDREN), vec![home.to_owned()]);
     quarters.keep_from(config.port);
     quarters
 }

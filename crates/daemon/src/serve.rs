@@ -34,52 +34,55 @@ mod streams;
 use std::{collections::BTreeMap, path::PathBuf, sync::Arc};
 
 use crate::own_server;
-pub use front::Front;
+pub use front::DaemonService;
 pub use listen::{BindError, bind, bind_unix};
-use prism_store::{ReadError, Store};
+use prism_store::{Store, StoreReadError};
 use tracing::warn;
 
-use self::{callers::Callers, editor::Doors, front::Life, plain::Plains, status::About};
+use self::{
+    callers::ModernClients, editor::GrantDestinations, front::DaemonLifetime, plain::LegacySseSessions,
+    status::DaemonFacts,
+};
 use crate::console::Console;
-use prism_bridge::access::Access;
+use prism_bridge::access::AccessLog;
 use prism_bridge::{
-    admission::Calls,
+    admission::CallAdmission,
     drive::{
-        Destination, Hub, Sessions,
-        destination::{self, BridgeContext, BuiltIn, Learned},
+        Destination, Hub, SessionTable,
+        destination::{self, BridgeContext, BuiltIn, LearnedServer},
     },
 };
 use prism_config::{self as config, Config, home::Token};
 use prism_gate::Gate;
-use prism_mcp::remote::TargetError;
+use prism_mcp::remote::RemoteTargetError;
 use prism_mesh::Mesh;
-use prism_telemetry::Veil;
+use prism_telemetry::BodyRedactor;
 
 /// Everything a request may need. Made once for each config: a request that has begun ends with what it began with.
-pub struct Server {
+pub struct DaemonSnapshot {
     pub config: Config,
     pub destinations: BTreeMap<String, Arc<Destination>>,
     /// The destination at `/mcp`, where there is only one.
     pub root: Option<Arc<Destination>>,
     /// All destinations behind one URL, at `/mcp` where there is no root.
     pub hub: Arc<Hub>,
-    pub sessions: Arc<Sessions>,
+    pub sessions: Arc<SessionTable>,
     /// Agents and their signals, where there is a store for them.
     pub mesh: Option<Arc<Mesh>>,
     /// What decides on calls of tools.
-    pub calls: Arc<Calls>,
+    pub calls: Arc<CallAdmission>,
     /// Requests, grants and confirmations, where there is a store for them.
     pub gate: Option<Arc<Gate>>,
     /// Grants that are used over MCP.
-    doors: Arc<Doors>,
+    doors: Arc<GrantDestinations>,
     /// Sessions of the transport of 2024-11-05.
-    plains: Arc<Plains>,
+    plains: Arc<LegacySseSessions>,
     /// Clients of the modern era that have lately introduced themselves.
-    callers: Arc<Callers>,
+    callers: Arc<ModernClients>,
     /// `None`: nobody is asked for a token.
     pub token: Option<Token>,
-    pub access: Access,
-    life: Arc<Life>,
+    pub access: AccessLog,
+    life: Arc<DaemonLifetime>,
 }
 
 /// What all of the daemon has in common, whatever its config says. Put together in one place, where it starts.
@@ -89,12 +92,12 @@ pub struct DaemonContext {
     /// Prism's own folder.
     pub home: PathBuf,
     pub mesh: Option<Arc<Mesh>>,
-    pub calls: Arc<Calls>,
+    pub calls: Arc<CallAdmission>,
     pub gate: Option<Arc<Gate>>,
 }
 
 /// What another config makes of a destination.
-pub(super) enum Change {
+pub(super) enum DestinationChange {
     Replaced { from: Arc<Destination>, to: Arc<Destination> },
     Removed(Arc<Destination>),
 }
@@ -104,22 +107,22 @@ pub(super) enum Change {
 #[error("server {name:?} cannot be reached")]
 pub struct DestinationError {
     name: String,
-    source: TargetError,
+    source: RemoteTargetError,
 }
 
-impl Server {
+impl DaemonSnapshot {
     /// Builds the server and its destinations. `root` names the one that is at `/mcp` too.
     pub fn new(
         config: Config,
         root: Option<&str>,
         token: Option<Token>,
-        access: Access,
+        access: AccessLog,
         context: &DaemonContext,
     ) -> Result<Arc<Self>, DestinationError> {
         let mut destinations = configured(&config, context, &BTreeMap::new())?;
         let root = root.and_then(|name| destinations.get(name).cloned());
         let behind = own_server::Behind::default();
-        let gates = context.gate.clone().map(|gate| own_server::access::Access {
+        let gates = context.gate.clone().map(|gate| own_server::access::AccessContext {
             gate,
             mesh: context.mesh.clone(),
             base: config.base_url(),
@@ -135,7 +138,7 @@ impl Server {
         let (sessions, mesh, gate) = (context.bridge.sessions.clone(), context.mesh.clone(), context.gate.clone());
         let calls = context.calls.clone();
         let (plains, callers) = (Arc::default(), Arc::default());
-        let life = Arc::new(Life::new(&context.home));
+        let life = Arc::new(DaemonLifetime::new(&context.home));
         Ok(Arc::new(Self {
             config,
             destinations,
@@ -145,7 +148,7 @@ impl Server {
             mesh,
             calls,
             gate,
-            doors: Doors::new(&context.bridge),
+            doors: GrantDestinations::new(&context.bridge),
             plains,
             callers,
             token,
@@ -155,7 +158,11 @@ impl Server {
     }
 
     /// The same with another config: what is as it was is the same, and who is there does not notice.
-    fn next(&self, config: Config, context: &DaemonContext) -> Result<(Arc<Self>, Vec<Change>), DestinationError> {
+    fn next(
+        &self,
+        config: Config,
+        context: &DaemonContext,
+    ) -> Result<(Arc<Self>, Vec<DestinationChange>), DestinationError> {
         let mut destinations = configured(&config, context, &self.destinations)?;
         let home = self.hub.home().clone();
         let memory = match self.destinations.get(prism_workspace::NAME) {
@@ -166,8 +173,8 @@ impl Server {
         destinations.insert(prism_workspace::NAME.to_owned(), memory);
         let change = |(name, from): (&String, &Arc<Destination>)| match destinations.get(name) {
             Some(to) if Arc::ptr_eq(from, to) => None,
-            Some(to) => Some(Change::Replaced { from: from.clone(), to: to.clone() }),
-            None => Some(Change::Removed(from.clone())),
+            Some(to) => Some(DestinationChange::Replaced { from: from.clone(), to: to.clone() }),
+            None => Some(DestinationChange::Removed(from.clone())),
         };
         let changes = self.destinations.iter().filter_map(change).collect();
         for (destination, named) in
@@ -180,8 +187,8 @@ impl Server {
             destination.limit(named.unwrap_or(destination.config()), &config);
         }
         let secrets = context.bridge.environment.secrets();
-        let bodies = config.log_bodies.then(|| Arc::new(Veil::new(&config.audit, secrets.clone())));
-        let access = Access { bodies, ..self.access.clone() };
+        let bodies = config.log_bodies.then(|| Arc::new(BodyRedactor::new(&config.audit, secrets.clone())));
+        let access = AccessLog { bodies, ..self.access.clone() };
         let next = Self {
             config,
             destinations,
@@ -216,7 +223,7 @@ impl Server {
     }
 
     /// What the daemon knows of itself.
-    pub fn about(&self) -> &About {
+    pub fn about(&self) -> &DaemonFacts {
         &self.life.about
     }
 }
@@ -230,7 +237,7 @@ fn configured(
     let eras = learned(context.bridge.store.as_ref().map(Store::eras), "which eras servers speak");
     let quiet = learned(context.bridge.store.as_ref().map(Store::quiet), "which servers are quiet");
     let listed = learned(context.bridge.store.as_ref().map(Store::listed), "what servers list");
-    let make = |one: &config::Destination| {
+    let make = |one: &config::DestinationConfig| {
         if let Some(same) = before.get(&one.name).filter(|before| before.is_as(one)) {
             return Ok((one.name.clone(), same.clone()));
         }
@@ -238,7 +245,7 @@ fn configured(
         let quiet = quiet.iter().find(|q| q.destination == key).map(|q| (q.server.clone(), q.version.clone()));
         let speaks = eras.iter().find(|learned| learned.destination == key).and_then(destination::still_counts);
         let lists = listed.iter().filter(|listed| listed.destination == key).cloned().collect();
-        let learned = Learned { quiet, speaks: speaks.unwrap_or_default(), lists };
+        let learned = LearnedServer { quiet, speaks: speaks.unwrap_or_default(), lists };
         match Destination::new(one.clone(), config, &context.bridge, learned) {
             Ok(destination) => Ok((one.name.clone(), destination)),
             Err(source) => Err(DestinationError { name: one.name.clone(), source }),
@@ -248,7 +255,7 @@ fn configured(
 }
 
 /// What was learned in another life of the daemon's, as far as it can be read.
-fn learned<T>(read: Option<Result<Vec<T>, ReadError>>, what: &str) -> Vec<T> {
+fn learned<T>(read: Option<Result<Vec<T>, StoreReadError>>, what: &str) -> Vec<T> {
     let read = read.unwrap_or_else(|| Ok(Vec::new()));
     read.unwrap_or_else(|error| {
         warn!(%error, "Cannot read {what}");
@@ -263,7 +270,8 @@ fn own(
     config: &Config,
     context: &BridgeContext,
 ) -> Result<Arc<Destination>, DestinationError> {
-    let own = config::Destination { max_sessions: usize::MAX, ..config::Destination::stdio(name, Vec::new()) };
+    let own =
+        config::DestinationConfig { max_sessions: usize::MAX, ..config::DestinationConfig::stdio(name, Vec::new()) };
     let made = Destination::built_in(own, server, config, context);
     made.map_err(|source| DestinationError { name: name.to_owned(), source })
 }

@@ -1,7 +1,7 @@
 //! The arguments of an action, each of the type that it has to be, and none that nobody knows: an agent that has mistaken a
 //! name should learn of it, not wonder why nothing came of it.
 
-use prism_core::policy::{Action, Code, Refusal};
+use prism_core::policy::{Code, Refusal, VerbSpec};
 use serde_json::{Map, Value};
 
 use crate::encoding;
@@ -15,7 +15,7 @@ pub(crate) struct Args {
 }
 
 /// Returns how many bytes an action would write, as far as its arguments say; `None` if it writes none.
-pub fn edit_bytes(verb: &Action, args: &Map<String, Value>) -> Option<u64> {
+pub fn edit_bytes(verb: &VerbSpec, args: &Map<String, Value>) -> Option<u64> {
     let length = |value: Option<&Value>| value.and_then(Value::as_str).map_or(0, |text| text.len() as u64);
     match verb.verb {
         "create_file" | "write_file" | "save_buffer" => {

@@ -5,8 +5,8 @@ mod workspace;
 
 use std::{collections::BTreeMap, ffi::OsString, path::PathBuf, sync::Arc};
 
-use prism_core::policy::{self, Action, Code, Refusal};
-use prism_os::census::Owner;
+use prism_core::policy::{self, Code, Refusal, VerbSpec};
+use prism_os::census::OwnerDaemon;
 use serde_json::{Map, Value};
 use tokio::{sync::broadcast, task::spawn_blocking};
 
@@ -17,43 +17,43 @@ use crate::{
         files, find, names, search, tree,
         watch::{self, WatchContext, Watches},
     },
-    happening::Happening,
+    happening::EditorEvent,
     lsp::{self, LspContext, LspState},
-    prepared::{Doing, Opened, Prepared},
+    prepared::{Doing, Opened, PreparedVerb},
     roots::{ClosedPaths, GrantedRoots},
     run::{RunContext, RunState, command, fence::Fences, git, project, terminal},
-    settings::Settings,
-    state::{EditorState, Holder, OrderContext},
+    settings::EditorSettings,
+    state::{EditorState, GrantHolder, OrderContext},
     syntax,
     text::{TextContext, TextState, buffers, edit, panes},
 };
 
 /// Does what grants allow. One for the daemon; a copy is the same one.
 #[derive(Clone, Debug)]
-pub struct Runtime(Arc<RuntimeState>);
+pub struct BuiltinEditor(Arc<RuntimeState>);
 
 /// What the daemon has to say about where its children run.
 #[derive(Debug)]
-pub struct Surroundings {
+pub struct EditorEnvironment {
     /// What commands are given. Prism's own variables and secrets are taken out.
     pub env: BTreeMap<OsString, OsString>,
     /// Whose children they are, for the census of orphans.
-    pub owner: Owner,
+    pub owner: OwnerDaemon,
     /// Folders that no action reaches, even beneath a granted one: Prism's home, with the management secret.
     pub closed: Vec<PathBuf>,
     /// A folder of Prism's own for unsaved text, which it is taken up from when the daemon is started again.
     pub unsaved: Option<PathBuf>,
-    pub settings: Settings,
+    pub settings: EditorSettings,
 }
 
 /// One action of a holder's.
 #[derive(Debug)]
-pub struct Order {
-    pub verb: &'static Action,
+pub struct VerbOrder {
+    pub verb: &'static VerbSpec,
     pub args: Map<String, Value>,
     /// What the grant has. Relative paths are the first one's.
-    pub roots: Vec<policy::Root>,
-    pub holder: Holder,
+    pub roots: Vec<policy::GrantRoot>,
+    pub holder: GrantHolder,
 }
 
 /// Every room's state, from the lowest up.
@@ -69,17 +69,17 @@ pub(crate) struct RuntimeState {
 
 // === impl Runtime ===
 
-impl Runtime {
+impl BuiltinEditor {
     /// Must be called within a tokio runtime.
-    pub fn new(surroundings: Surroundings) -> Self {
+    pub fn new(surroundings: EditorEnvironment) -> Self {
         let state = RuntimeState::new(surroundings);
         tokio::spawn(buffers::keep_unsaved(Arc::downgrade(&state.text)));
         Self(Arc::new(state))
     }
 
     /// Opens all that an action is about. Nothing is changed.
-    pub async fn prepare(&self, order: Order) -> Result<Prepared, Refusal> {
-        let Order { verb, args, roots, holder } = order;
+    pub async fn prepare(&self, order: VerbOrder) -> Result<PreparedVerb, Refusal> {
+        let VerbOrder { verb, args, roots, holder } = order;
         let preparation = preparation_of(verb)?;
         let roots = GrantedRoots::new(roots, self.0.editor.closed.clone());
         let (args, state) = (Args::new(args), &self.0);
@@ -95,7 +95,7 @@ impl Runtime {
                 prepare(args, OrderContext { roots, holder, state: state.lsp.clone() }).await?
             }
         };
-        Ok(Prepared::new(state.editor.clone(), opened))
+        Ok(PreparedVerb::new(state.editor.clone(), opened))
     }
 
     /// Closes these files to all verbs, and no others: what the daemon is configured by, wherever that lies. Builds and
@@ -124,12 +124,12 @@ impl Runtime {
     }
 
     /// What happens from now on.
-    pub fn listen(&self) -> broadcast::Receiver<Arc<Happening>> {
+    pub fn listen(&self) -> broadcast::Receiver<Arc<EditorEvent>> {
         self.0.editor.happenings.listen()
     }
 
     /// Has what changes from outside beneath a holder's folders told, until it leaves.
-    pub async fn watch(&self, holder: u128, roots: Vec<policy::Root>) -> Result<(), Refusal> {
+    pub async fn watch(&self, holder: u128, roots: Vec<policy::GrantRoot>) -> Result<(), Refusal> {
         let (watches, roots) = (self.0.watches.clone(), GrantedRoots::new(roots, self.0.editor.closed.clone()));
         self.0.editor.blocking(move |_| watches.want(holder, roots)).await
     }
@@ -168,7 +168,7 @@ enum Preparation {
     All(fn(Args, &OrderContext<RuntimeState>) -> Result<Opened, Refusal>),
 }
 
-fn preparation_of(verb: &Action) -> Result<Preparation, Refusal> {
+fn preparation_of(verb: &VerbSpec) -> Result<Preparation, Refusal> {
     use Preparation::{All, Git, Lsp, Run, Text, Watch};
     Ok(match verb.verb {
         "open_file" => Text(files::open),
@@ -229,7 +229,7 @@ impl RuntimeState {
         &self,
         args: Args,
         roots: GrantedRoots,
-        holder: Holder,
+        holder: GrantHolder,
         state: &Arc<S>,
         prepare: fn(Args, &OrderContext<S>) -> Result<Opened, Refusal>,
     ) -> Result<Opened, Refusal> {
@@ -237,8 +237,8 @@ impl RuntimeState {
         self.editor.blocking(move |_| prepare(args, &context)).await
     }
 
-    fn new(surroundings: Surroundings) -> Self {
-        let Surroundings { env, owner, closed, unsaved, settings } = surroundings;
+    fn new(surroundings: EditorEnvironment) -> Self {
+        let EditorEnvironment { env, owner, closed, unsaved, settings } = surroundings;
         let env = command::without_secrets(env);
         let closed = Arc::new(ClosedPaths::new(closed));
         let fences = Arc::new(Fences::new(&settings, &env, closed.clone()));
@@ -258,7 +258,7 @@ mod tests {
     // E-01
     #[test]
     fn every_verb_is_served_with_no_editor_open() {
-        for verb in Action::all() {
+        for verb in VerbSpec::all() {
             assert!(preparation_of(verb).is_ok(), "{}", verb.verb);
         }
     }

@@ -3,14 +3,14 @@
 
 use std::{path::Path, path::PathBuf, sync::Arc};
 
-use prism_core::policy::Event;
+use prism_core::policy::EventSpec;
 use serde_json::Value;
 use tokio::sync::broadcast;
 
 /// Something that happened.
 #[derive(Debug)]
-pub struct Happening {
-    pub event: &'static Event,
+pub struct EditorEvent {
+    pub event: &'static EventSpec,
     /// What it is about, absolute. Only those who may reach this may hear of it; of what has no path, all may.
     pub path: Option<PathBuf>,
     /// The one holder that it is for, as with a terminal of its own.
@@ -20,7 +20,7 @@ pub struct Happening {
     pub data: Value,
 }
 
-impl Happening {
+impl EditorEvent {
     /// What a holder is told of it: of what others do, not the command that they run.
     pub fn told_to(&self, holder: u128) -> Value {
         let mut data = self.data.clone();
@@ -35,7 +35,7 @@ impl Happening {
 
 /// Where happenings are told.
 #[derive(Clone, Debug)]
-pub(crate) struct Happenings(broadcast::Sender<Arc<Happening>>);
+pub(crate) struct Happenings(broadcast::Sender<Arc<EditorEvent>>);
 
 /// Happenings that a slow listener may be behind. Beyond it, it misses the oldest and is told how many.
 const MAX_BEHIND: usize = 1024;
@@ -45,12 +45,12 @@ impl Happenings {
         Self(broadcast::Sender::new(MAX_BEHIND))
     }
 
-    pub(crate) fn listen(&self) -> broadcast::Receiver<Arc<Happening>> {
+    pub(crate) fn listen(&self) -> broadcast::Receiver<Arc<EditorEvent>> {
         self.0.subscribe()
     }
 
     /// Tells of what happened in another editor.
-    pub(crate) fn pass_on(&self, happening: Happening) {
+    pub(crate) fn pass_on(&self, happening: EditorEvent) {
         let _ = self.0.send(Arc::new(happening));
     }
 
@@ -71,13 +71,13 @@ impl Happenings {
 
     fn send(&self, name: &str, path: Option<&Path>, to: Option<u128>, by: Option<u128>, mut data: Value) {
         // What has no row in the table is seen by nobody.
-        let Some(event) = Event::named(name) else { return };
+        let Some(event) = EventSpec::named(name) else { return };
         if self.0.receiver_count() == 0 {
             return;
         }
         if let Some(path) = path {
             data["path"] = path.display().to_string().into();
         }
-        let _ = self.0.send(Arc::new(Happening { event, path: path.map(Path::to_owned), to, by, data }));
+        let _ = self.0.send(Arc::new(EditorEvent { event, path: path.map(Path::to_owned), to, by, data }));
     }
 }

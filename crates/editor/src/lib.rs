@@ -28,19 +28,19 @@ mod text;
 pub mod verbs;
 
 pub use args::edit_bytes;
-pub use dispatch::{Order, Runtime, Surroundings, locate::Located};
+pub use dispatch::{BuiltinEditor, EditorEnvironment, VerbOrder, locate::ResolvedArgs};
 pub use encoding::digest_of;
-pub use happening::Happening;
-pub use lsp::{UsualServer, usual_servers};
-pub use prepared::Prepared;
-pub use progress::{Note, Progress};
-pub use run::fence::{Lodger, Lodging, Quarters, QuartersError};
+pub use happening::EditorEvent;
+pub use lsp::{DefaultLanguageServer, usual_servers};
+pub use prepared::PreparedVerb;
+pub use progress::{ProgressNote, ProgressSink};
+pub use run::fence::{SandboxRequest, ServerSandbox, ServerSandboxError, ServerSandboxes};
 pub use run::observe::{ObservedRun, RunEnding, RunObserver, RunViewer};
-pub use settings::Settings;
-pub use shown::{GivenCommand, Script, Shown};
-pub use state::Holder;
+pub use settings::EditorSettings;
+pub use shown::{ActionPreview, GivenCommand, Script};
+pub use state::GrantHolder;
 pub use text::{
-    buffers::Surrendered,
+    buffers::ReleasedText,
     difference::unified,
     preview::{edited, edited_by},
 };

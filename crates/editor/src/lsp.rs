@@ -40,7 +40,7 @@ use crate::{
     state::{EditorState, OrderContext},
     text::TextState,
 };
-pub use catalogue::{UsualServer, usual_servers};
+pub use catalogue::{DefaultLanguageServer, usual_servers};
 pub(crate) use complete::completions;
 pub(crate) use errors::errors;
 pub(crate) use fix::fix;

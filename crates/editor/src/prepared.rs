@@ -6,14 +6,14 @@ use prism_core::policy::{Effect, Refusal};
 use serde_json::Value;
 
 use crate::{
-    progress::Progress,
-    shown::Shown,
+    progress::ProgressSink,
+    shown::ActionPreview,
     state::{Cancellation, EditorState},
 };
 
 /// An action that can be shown, and then run. Dropping it leaves everything as it was.
-pub struct Prepared {
-    shown: Shown,
+pub struct PreparedVerb {
+    shown: ActionPreview,
     work: Work,
     state: Arc<EditorState>,
 }
@@ -21,7 +21,7 @@ pub struct Prepared {
 /// What is left to do.
 pub(crate) struct Work {
     act: WorkKind,
-    picture: Option<Box<dyn Fn() -> Shown + Send + Sync>>,
+    picture: Option<Box<dyn Fn() -> ActionPreview + Send + Sync>>,
     within: Duration,
     writes: u64,
     /// What it does to files; `None` as long as nobody has said.
@@ -31,13 +31,13 @@ pub(crate) struct Work {
 
 enum WorkKind {
     Blocking(Box<BlockingWork>),
-    Task(Box<dyn FnOnce(Progress) -> Doing + Send>),
+    Task(Box<dyn FnOnce(ProgressSink) -> Doing + Send>),
 }
 
 type BlockingWork = dyn FnOnce(&Cancellation) -> Result<Value, Refusal> + Send;
 
 /// What will be done, as it is shown, and what does it.
-pub(crate) type Opened = (Shown, Work);
+pub(crate) type Opened = (ActionPreview, Work);
 
 /// Something on its way.
 pub(crate) type Doing<T = Value> = Pin<Box<dyn Future<Output = Result<T, Refusal>> + Send>>;
@@ -45,13 +45,13 @@ pub(crate) type Doing<T = Value> = Pin<Box<dyn Future<Output = Result<T, Refusal
 /// How long a work may take, if nothing else is said.
 const USUAL: Duration = Duration::from_secs(30);
 
-impl Prepared {
+impl PreparedVerb {
     pub(crate) fn new(state: Arc<EditorState>, (shown, work): Opened) -> Self {
         Self { shown, work, state }
     }
 
     /// What will happen. It may take a while to draw, so it is only asked for where somebody looks.
-    pub fn shown(&self) -> Shown {
+    pub fn shown(&self) -> ActionPreview {
         self.work.picture.as_ref().map_or_else(|| self.shown.clone(), |picture| picture())
     }
 
@@ -78,7 +78,7 @@ impl Prepared {
 
     /// Does it. Dropping the future ends a command and all that it started, and a search. A change of a file that has begun
     /// is finished all the same: there is the old file or the new one.
-    pub async fn run(self, progress: Progress) -> Result<Value, Refusal> {
+    pub async fn run(self, progress: ProgressSink) -> Result<Value, Refusal> {
         match self.work.act {
             WorkKind::Blocking(work) => self.state.blocking(work).await,
             WorkKind::Task(work) => work(progress).await,
@@ -94,7 +94,7 @@ impl Work {
 
     /// Work that waits for others. Dropped, it must end all that it has started.
     pub(crate) fn task<F: Future<Output = Result<Value, Refusal>> + Send + 'static>(
-        work: impl FnOnce(Progress) -> F + Send + 'static,
+        work: impl FnOnce(ProgressSink) -> F + Send + 'static,
     ) -> Self {
         Self::of(WorkKind::Task(Box::new(|progress| Box::pin(work(progress)))))
     }
@@ -124,12 +124,12 @@ impl Work {
     }
 
     /// Has what is shown of it drawn only if somebody looks.
-    pub(crate) fn pictured(self, picture: impl Fn() -> Shown + Send + Sync + 'static) -> Self {
+    pub(crate) fn pictured(self, picture: impl Fn() -> ActionPreview + Send + Sync + 'static) -> Self {
         Self { picture: Some(Box::new(picture)), ..self }
     }
 }
 
-impl fmt::Debug for Prepared {
+impl fmt::Debug for PreparedVerb {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Prepared").finish_non_exhaustive()
     }

@@ -17,7 +17,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use desk::{Decide, Decided, Desk, Objection, Revoke, Ring, Rung, UnseenConfig};
+pub use desk::{
+    DecideMessage, DecidedMessage, DecisionError, PendingDecisions, RevokeMessage, RingMessage, RungMessage,
+    UnseenConfig,
+};
 pub use place::{as_path, is_beneath};
 pub use schema::schema;
 pub use show::{RunShow, RunShowEnded, RunShowKind, RunShowOutput, RunShowResized};
@@ -32,39 +35,39 @@ pub const POSITIONS: &str = "utf-16";
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum FromPlugin {
-    Register(Register),
-    State(State),
-    Result(Answer),
-    Progress(Step),
-    Event(Told),
+    Register(RegisterMessage),
+    State(StateMessage),
+    Result(ResultMessage),
+    Progress(ProgressMessage),
+    Event(EventMessage),
     Pong(Pong),
-    Decide(Decide),
-    Revoke(Revoke),
-    Rung(Rung),
+    Decide(DecideMessage),
+    Revoke(RevokeMessage),
+    Rung(RungMessage),
 }
 
 /// What the daemon says.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "type", rename_all = "snake_case")]
 pub enum ToPlugin {
-    Registered(Registered),
-    Cmd(Cmd),
-    Cancel(Cancel),
+    Registered(RegisteredMessage),
+    Cmd(CommandMessage),
+    Cancel(CancelMessage),
     Ping(Ping),
-    GetState(GetState),
-    Desk(Desk),
-    Decided(Decided),
-    Ring(Ring),
+    GetState(GetStateMessage),
+    Desk(PendingDecisions),
+    Decided(DecidedMessage),
+    Ring(RingMessage),
     Show(RunShow),
     ShowOutput(RunShowOutput),
     ShowResized(RunShowResized),
     ShowEnded(RunShowEnded),
-    Error(Complaint),
+    Error(ErrorMessage),
 }
 
 /// The first message of a connection: who this is, and what it can do.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Register {
+pub struct RegisterMessage {
     /// 1.
     pub protocol: u32,
     /// One window's or process's life: it differs after each start, and is the same when only the connection is new.
@@ -98,12 +101,12 @@ pub struct Register {
     pub pid: Option<u32>,
     /// The editors' secret, for who cannot send an `Authorization` header.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub token: Option<Hidden>,
+    pub token: Option<SecretText>,
 }
 
 /// The answer to a registration.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Registered {
+pub struct RegisteredMessage {
     pub protocol: u32,
     /// What this connection is called in logs and lists.
     pub assigned_id: String,
@@ -115,12 +118,12 @@ pub struct Registered {
     /// Whether `desk` comes here, and `decide` counts. It does not where the person has switched it off, and without a window.
     #[serde(default)]
     pub decides: bool,
-    pub limits: Limits,
+    pub limits: PluginLimits,
 }
 
 /// What is too much, and what is too late.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Limits {
+pub struct PluginLimits {
     /// A larger message closes the connection.
     pub max_message_bytes: u64,
     /// Commands that wait for results at the same time; no more are sent.
@@ -137,7 +140,7 @@ pub struct Limits {
 
 /// A verb to be done. There is one result to it, within its deadline.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Cmd {
+pub struct CommandMessage {
     pub id: u64,
     /// A verb that the plugin has registered.
     pub action: String,
@@ -155,27 +158,27 @@ pub struct Cmd {
 
 /// The result of a command.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Answer {
+pub struct ResultMessage {
     pub id: u64,
-    pub status: Status,
+    pub status: ResultStatus,
     /// What came of it, in the members that the verb has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<Value>,
     /// Why nothing did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<Failure>,
+    pub error: Option<PluginError>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Status {
+pub enum ResultStatus {
     Ok,
     Error,
 }
 
 /// Why something was not done.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Failure {
+pub struct PluginError {
     #[schemars(schema_with = "schema::codes")]
     pub code: String,
     /// For a person or a model to read: what is wrong, and what to do about it.
@@ -186,7 +189,7 @@ pub struct Failure {
 
 /// How far a command is. It does not move its deadline.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Step {
+pub struct ProgressMessage {
     pub id: u64,
     #[serde(default)]
     pub message: String,
@@ -198,13 +201,13 @@ pub struct Step {
 
 /// Nobody waits for this command any more. What it started is to be ended; a result is no longer listened to.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Cancel {
+pub struct CancelMessage {
     pub id: u64,
 }
 
 /// Something that happened in the editor.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Told {
+pub struct EventMessage {
     /// Its name, or its category with the name in `data.event`.
     pub event: String,
     /// One more than that of the event before it, from 1 on, in one connection.
@@ -232,11 +235,11 @@ pub struct Pong {
 
 /// Asks for a `state`: something was missed.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct GetState {}
+pub struct GetStateMessage {}
 
 /// All that is open. Sent after `registered`, and when asked for.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct State {
+pub struct StateMessage {
     /// The number of the last event that it includes; 0 if there was none.
     pub seq: u64,
     pub buffers: Vec<OpenBuffer>,
@@ -256,30 +259,32 @@ pub struct OpenBuffer {
 
 /// Something that the plugin said was not understood, or is not kept. The connection goes on.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Complaint {
-    pub error: Failure,
+pub struct ErrorMessage {
+    pub error: PluginError,
 }
 
 /// A secret that no log gets to see.
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(transparent)]
-pub struct Hidden(pub String);
+pub struct SecretText(pub String);
 
 // === impl Answer ===
 
-impl Answer {
+impl ResultMessage {
     pub fn of(id: u64, result: Result<Value, Refusal>) -> Self {
         match result {
-            Ok(data) => Self { id, status: Status::Ok, data: Some(data), error: None },
-            Err(refusal) => Self { id, status: Status::Error, data: None, error: Some(Failure::from(refusal)) },
+            Ok(data) => Self { id, status: ResultStatus::Ok, data: Some(data), error: None },
+            Err(refusal) => {
+                Self { id, status: ResultStatus::Error, data: None, error: Some(PluginError::from(refusal)) }
+            }
         }
     }
 
     /// What came of the command. A failure in the place of the data, as sessions have it, is one too.
     pub fn result(self) -> Result<Value, Refusal> {
         match self.status {
-            Status::Ok => Ok(self.data.unwrap_or_else(|| Value::Object(Map::new()))),
-            Status::Error => {
+            ResultStatus::Ok => Ok(self.data.unwrap_or_else(|| Value::Object(Map::new()))),
+            ResultStatus::Error => {
                 let failure = self.error.or_else(|| serde_json::from_value(self.data?).ok());
                 Err(failure.map_or_else(|| Refusal::new(Code::Failed, "the editor does not say why"), Refusal::from))
             }
@@ -289,7 +294,7 @@ impl Answer {
 
 // === impl Failure ===
 
-impl From<Refusal> for Failure {
+impl From<Refusal> for PluginError {
     fn from(refusal: Refusal) -> Self {
         let mut details = Map::new();
         if let Some(wait) = refusal.retry_after {
@@ -300,9 +305,9 @@ impl From<Refusal> for Failure {
     }
 }
 
-impl From<Failure> for Refusal {
+impl From<PluginError> for Refusal {
     /// What a plugin says of grants, which are not its business, is an ordinary failure.
-    fn from(failure: Failure) -> Self {
+    fn from(failure: PluginError) -> Self {
         let code = Code::ALL.into_iter().find(|code| code.name() == failure.code);
         let is_ours =
             |code: &Code| matches!(code, Code::Forbidden | Code::Expired | Code::Revoked | Code::UnknownAction);
@@ -318,17 +323,17 @@ const MAX_MESSAGE: usize = 2_000;
 
 // === impl Told ===
 
-impl Told {
+impl EventMessage {
     /// Its name, whichever of the two forms it came in.
     pub fn name(&self) -> &str {
         match self.data.get("event").and_then(Value::as_str) {
-            Some(name) if prism_core::policy::Event::all().any(|event| event.category == self.event) => name,
+            Some(name) if prism_core::policy::EventSpec::all().any(|event| event.category == self.event) => name,
             _ => &self.event,
         }
     }
 }
 
-impl fmt::Debug for Hidden {
+impl fmt::Debug for SecretText {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("…")
     }

@@ -12,12 +12,12 @@ use std::{
 };
 
 use prism_core::policy::{self, Code, Refusal};
-use prism_os::root::{self, FolderHandle, RootError, Spot};
+use prism_os::root::{self, FolderError, FolderHandle, Spot};
 
 /// The folders of one order.
 #[derive(Clone, Debug)]
 pub(crate) struct GrantedRoots {
-    roots: Vec<policy::Root>,
+    roots: Vec<policy::GrantRoot>,
     closed: Arc<ClosedPaths>,
 }
 
@@ -59,11 +59,11 @@ const TRIES: usize = 64;
 // === impl GrantedRoots ===
 
 impl GrantedRoots {
-    pub(crate) fn new(roots: Vec<policy::Root>, closed: Arc<ClosedPaths>) -> Self {
+    pub(crate) fn new(roots: Vec<policy::GrantRoot>, closed: Arc<ClosedPaths>) -> Self {
         Self { roots, closed }
     }
 
-    pub(crate) fn names(&self) -> &[policy::Root] {
+    pub(crate) fn names(&self) -> &[policy::GrantRoot] {
         &self.roots
     }
 
@@ -112,14 +112,14 @@ impl GrantedRoots {
     }
 
     /// A granted folder itself.
-    pub(crate) fn root(&self, root: &policy::Root) -> Result<ResolvedPath, Refusal> {
+    pub(crate) fn root(&self, root: &policy::GrantRoot) -> Result<ResolvedPath, Refusal> {
         self.in_root(root, &root.to_string(), PathBuf::new())
     }
 
-    fn in_root(&self, root: &policy::Root, written: &str, path: PathBuf) -> Result<ResolvedPath, Refusal> {
+    fn in_root(&self, root: &policy::GrantRoot, written: &str, path: PathBuf) -> Result<ResolvedPath, Refusal> {
         let name = root.to_string();
         let base = FolderHandle::open(Path::new(root.base())).map_err(|error| match error {
-            RootError::Linked => {
+            FolderError::Linked => {
                 let message = format!(
                     "the granted folder {name:?} is reached through a symbolic link; ask for the folder itself"
                 );
@@ -151,7 +151,7 @@ impl ResolvedPath {
                 return Ok((file, place));
             }
         }
-        Err(self.refusal(RootError::Restless))
+        Err(self.refusal(FolderError::Restless))
     }
 
     /// Returns where it really leads: of a file that is there, that file; else its name in the folder that it would be in.
@@ -188,27 +188,27 @@ impl ResolvedPath {
         let mut parts: Vec<&str> = written.split('/').filter(|part| !matches!(*part, "" | ".")).collect();
         // The system's own rules for names hold for all of it before any of it is looked for.
         match self.root.spot(&self.path) {
-            Err(RootError::NotFound) | Ok(_) => {}
+            Err(FolderError::NotFound) | Ok(_) => {}
             Err(error) => return Err(self.refusal(error)),
         }
-        let Some(name) = parts.pop() else { return Err(self.refusal(RootError::NoName)) };
+        let Some(name) = parts.pop() else { return Err(self.refusal(FolderError::NoName)) };
         for kept in (0..=parts.len()).rev() {
             let existing = PathBuf::from(parts[..kept].join("/"));
             let folder = match self.root.beneath(&existing) {
                 Ok(folder) => folder,
-                Err(RootError::NotFound) => continue,
+                Err(FolderError::NotFound) => continue,
                 Err(error) => return Err(self.refusal(error)),
             };
             let missing: Vec<String> = parts[kept..].iter().map(|part| (*part).to_owned()).collect();
             if missing.iter().any(|part| part == "..") {
-                return Err(self.refusal(RootError::NotFound));
+                return Err(self.refusal(FolderError::NotFound));
             }
             let place = place(&folder, &self.written);
             let nearest = MissingPath { folder, existing, missing, name: name.to_owned(), place };
             self.closed.check(Path::new(&nearest.path()))?;
             return Ok(nearest);
         }
-        Err(self.refusal(RootError::NotFound))
+        Err(self.refusal(FolderError::NotFound))
     }
 
     /// The granted folder that it is in.
@@ -240,7 +240,7 @@ impl ResolvedPath {
     }
 
     /// Says in an error what it was about.
-    pub(crate) fn refusal(&self, error: RootError) -> Refusal {
+    pub(crate) fn refusal(&self, error: FolderError) -> Refusal {
         refusal(&self.written, error)
     }
 
@@ -287,7 +287,7 @@ impl MissingPath {
             let spot = folder.spot(Path::new(part)).map_err(refused)?;
             match spot.create_folder() {
                 // Somebody has made it meanwhile, which is as good, if it is a folder.
-                Ok(()) | Err(RootError::Exists) => folder = spot.open_folder().map_err(refused)?,
+                Ok(()) | Err(FolderError::Exists) => folder = spot.open_folder().map_err(refused)?,
                 Err(error) => return Err(way.refusal(error)),
             }
         }
@@ -391,18 +391,18 @@ fn below<'a>(path: &'a str, folder: &str) -> Option<&'a str> {
     if rest.is_empty() || rest.starts_with('/') { Some(rest.trim_start_matches('/')) } else { None }
 }
 
-fn refusal(path: &str, error: RootError) -> Refusal {
+fn refusal(path: &str, error: FolderError) -> Refusal {
     let code = match error {
-        RootError::Outside => Code::OutsideRoot,
-        RootError::NotFound => Code::NotFound,
-        RootError::ReadOnly
-        | RootError::NotPermitted
-        | RootError::Restless
-        | RootError::OldKernel
-        | RootError::System(_) => Code::Failed,
+        FolderError::Outside => Code::OutsideRoot,
+        FolderError::NotFound => Code::NotFound,
+        FolderError::ReadOnly
+        | FolderError::NotPermitted
+        | FolderError::Restless
+        | FolderError::OldKernel
+        | FolderError::System(_) => Code::Failed,
         _ => Code::BadArguments,
     };
-    let retry_after = matches!(error, RootError::Restless).then_some(Duration::from_millis(100));
+    let retry_after = matches!(error, FolderError::Restless).then_some(Duration::from_millis(100));
     Refusal { code, message: format!("{}: {error}", quoted(path)), retry_after }
 }
 

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct EditorSettings {
     /// Whether the kernel keeps commands, builds, terminals and language servers to the granted folders.
     pub fence: bool,
     /// What they may read, and write, beside the usual.
@@ -26,7 +26,7 @@ pub struct Settings {
     pub inner: Option<PathBuf>,
 }
 
-impl Default for Settings {
+impl Default for EditorSettings {
     fn default() -> Self {
         Self {
             fence: true,

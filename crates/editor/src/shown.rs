@@ -6,7 +6,7 @@ use serde::Serialize;
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
-pub enum Shown {
+pub enum ActionPreview {
     Command {
         command: GivenCommand,
         cwd: String,
@@ -62,7 +62,7 @@ pub struct Script {
     pub is_cut: bool,
 }
 
-impl Shown {
+impl ActionPreview {
     pub(crate) fn plain(title: impl Into<String>) -> Self {
         Self::Plain { title: title.into(), lines: Vec::new() }
     }

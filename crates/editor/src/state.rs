@@ -8,12 +8,12 @@ mod context;
 use std::{collections::BTreeMap, ffi::OsString, sync::Arc, time::Duration};
 
 use prism_core::policy::{Code, Refusal};
-use prism_os::census::Owner;
+use prism_os::census::OwnerDaemon;
 use tokio::{sync::Semaphore, task::spawn_blocking};
 
-use crate::{happening::Happenings, refusal::failed, roots::ClosedPaths, settings::Settings};
+use crate::{happening::Happenings, refusal::failed, roots::ClosedPaths, settings::EditorSettings};
 pub(crate) use cancellation::Cancellation;
-pub use context::Holder;
+pub use context::GrantHolder;
 pub(crate) use context::OrderContext;
 
 /// What all actions share.
@@ -21,8 +21,8 @@ pub(crate) use context::OrderContext;
 pub(crate) struct EditorState {
     /// What children are given, without Prism's secrets.
     pub(crate) env: BTreeMap<OsString, OsString>,
-    pub(crate) owner: Owner,
-    pub(crate) settings: Settings,
+    pub(crate) owner: OwnerDaemon,
+    pub(crate) settings: EditorSettings,
     pub(crate) happenings: Happenings,
     pub(crate) closed: Arc<ClosedPaths>,
     at_work: Arc<Semaphore>,
@@ -39,8 +39,8 @@ const MAX_WAITING: usize = 256;
 impl EditorState {
     pub(crate) fn new(
         env: BTreeMap<OsString, OsString>,
-        owner: Owner,
-        settings: Settings,
+        owner: OwnerDaemon,
+        settings: EditorSettings,
         closed: Arc<ClosedPaths>,
     ) -> Self {
         Self {

@@ -21,7 +21,7 @@ use crate::{
     prepared::{Opened, Work},
     refusal::failed,
     roots::read::whole,
-    shown::Shown,
+    shown::ActionPreview,
     state::Cancellation,
     text::{
         TextContext,
@@ -76,7 +76,7 @@ pub(crate) fn analyze(mut args: Args, context: &TextContext) -> Result<Opened, R
     let way = context.roots.resolve(&path)?;
     let (file, place) = way.open_placed()?;
     let language = language_of(&place)?;
-    let shown = Shown::plain(format!("Parse {}", place.display()));
+    let shown = ActionPreview::plain(format!("Parse {}", place.display()));
     let state = context.state.clone();
     let work = Work::new(move |stop| {
         let name = place.display().to_string();

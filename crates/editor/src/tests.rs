@@ -27,17 +27,17 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use prism_core::policy::{self, Action, Code, Refusal};
-use prism_os::census::Owner;
+use prism_core::policy::{self, Code, Refusal, VerbSpec};
+use prism_os::census::OwnerDaemon;
 use serde_json::{Value, json};
 
 use crate::{
-    dispatch::{Order, Runtime, Surroundings},
-    prepared::Prepared,
-    progress::Progress,
-    settings::Settings,
-    shown::Shown,
-    state::Holder,
+    dispatch::{BuiltinEditor, EditorEnvironment, VerbOrder},
+    prepared::PreparedVerb,
+    progress::ProgressSink,
+    settings::EditorSettings,
+    shown::ActionPreview,
+    state::GrantHolder,
 };
 
 /// A granted folder with something beside it that nobody was granted.
@@ -46,7 +46,7 @@ struct Place {
     _folder: tempfile::TempDir,
     granted: PathBuf,
     outside: PathBuf,
-    runtime: Runtime,
+    runtime: BuiltinEditor,
 }
 
 const SECRET: &str = "what nobody was granted\n";
@@ -64,20 +64,20 @@ pub(crate) fn skipped(why: &str) {
 
 impl Place {
     fn new() -> Self {
-        Self::with(Settings { inner: inner(), ..Settings::default() }, "granted/home")
+        Self::with(EditorSettings { inner: inner(), ..EditorSettings::default() }, "granted/home")
     }
 
     /// Where no closed folder lies beneath the granted one, so that a command can make files there; with the toolchains of
     /// whoever runs the tests.
     fn roomy() -> Self {
         let home = environment().get(std::ffi::OsStr::new("HOME")).map(PathBuf::from);
-        Self::with(Settings { home, inner: inner(), ..Settings::default() }, "prism")
+        Self::with(EditorSettings { home, inner: inner(), ..EditorSettings::default() }, "prism")
     }
 
     /// The same with landlock alone, as where there is no bubblewrap.
     fn bound() -> Self {
         let home = environment().get(std::ffi::OsStr::new("HOME")).map(PathBuf::from);
-        Self::with(Settings { home, ..Settings::default() }, "prism")
+        Self::with(EditorSettings { home, ..EditorSettings::default() }, "prism")
     }
 
     /// What is enforced here.
@@ -98,7 +98,7 @@ impl Place {
         .collect()
     }
 
-    fn with(settings: Settings, closed: &str) -> Self {
+    fn with(settings: EditorSettings, closed: &str) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let real = folder.path().canonicalize().unwrap();
         let (granted, outside, home) = (real.join("granted"), real.join("outside"), real.join("granted/home"));
@@ -112,9 +112,9 @@ impl Place {
         env.insert("PRISM_HOME".into(), "secret".into());
         // What is built in a project stays there.
         env.remove(std::ffi::OsStr::new("CARGO_TARGET_DIR"));
-        let owner = Owner::this_process(&real.join("owner"));
+        let owner = OwnerDaemon::this_process(&real.join("owner"));
         let closed = vec![real.join(closed)];
-        let runtime = Runtime::new(Surroundings { env, owner, closed, unsaved: None, settings });
+        let runtime = BuiltinEditor::new(EditorEnvironment { env, owner, closed, unsaved: None, settings });
         Self { _folder: folder, granted, outside, runtime }
     }
 
@@ -138,37 +138,39 @@ impl Place {
         names
     }
 
-    fn root(&self) -> policy::Root {
-        policy::Root::new(self.granted.to_str().unwrap()).unwrap()
+    fn root(&self) -> policy::GrantRoot {
+        policy::GrantRoot::new(self.granted.to_str().unwrap()).unwrap()
     }
 
-    fn order(&self, verb: &str, args: &Value) -> Order {
-        let verb = Action::named(verb).unwrap();
-        Order {
+    fn order(&self, verb: &str, args: &Value) -> VerbOrder {
+        let verb = VerbSpec::named(verb).unwrap();
+        VerbOrder {
             verb,
             args: args.as_object().unwrap().clone(),
             roots: vec![self.root()],
-            holder: Holder { id: 1, name: "one".to_owned(), ..Holder::default() },
+            holder: GrantHolder { id: 1, name: "one".to_owned(), ..GrantHolder::default() },
         }
     }
 
-    async fn prepare(&self, verb: &str, args: Value) -> Result<Prepared, Refusal> {
+    async fn prepare(&self, verb: &str, args: Value) -> Result<PreparedVerb, Refusal> {
         self.runtime.prepare(self.order(verb, &args)).await
     }
 
     async fn run(&self, verb: &str, args: Value) -> Result<Value, Refusal> {
-        self.prepare(verb, args).await?.run(Progress::unseen()).await
+        self.prepare(verb, args).await?.run(ProgressSink::unseen()).await
     }
 
     /// The same for another holder.
     async fn run_for(&self, holder: u128, verb: &str, args: Value) -> Result<Value, Refusal> {
         let order = self.order(verb, &args);
-        let order =
-            Order { holder: Holder { id: holder, name: format!("holder {holder}"), ..Holder::default() }, ..order };
-        self.runtime.prepare(order).await?.run(Progress::unseen()).await
+        let order = VerbOrder {
+            holder: GrantHolder { id: holder, name: format!("holder {holder}"), ..GrantHolder::default() },
+            ..order
+        };
+        self.runtime.prepare(order).await?.run(ProgressSink::unseen()).await
     }
 
-    async fn shown(&self, verb: &str, args: Value) -> Shown {
+    async fn shown(&self, verb: &str, args: Value) -> ActionPreview {
         self.prepare(verb, args).await.unwrap().shown()
     }
 

@@ -3,32 +3,32 @@
 
 mod table;
 
-use prism_core::policy::{Action, Risk};
+use prism_core::policy::{Risk, VerbSpec};
 use serde_json::{Map, Value, json};
 
 /// A verb as it is shown.
 #[derive(Debug)]
-pub struct Verb {
+pub struct VerbDoc {
     pub name: &'static str,
     /// One sentence for a model that has to choose.
     pub about: &'static str,
-    pub args: &'static [Arg],
+    pub args: &'static [VerbArg],
     /// Arguments that make sense, as JSON.
     pub example: &'static str,
 }
 
 /// One argument of a verb.
 #[derive(Clone, Copy, Debug)]
-pub struct Arg {
+pub struct VerbArg {
     pub name: &'static str,
-    pub kind: Kind,
+    pub kind: ArgKind,
     pub is_required: bool,
     pub about: &'static str,
 }
 
 /// What an argument looks like.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum ArgKind {
     Text,
     /// One of these words.
     Choice(&'static [&'static str]),
@@ -49,20 +49,20 @@ pub enum Kind {
 }
 
 /// Returns every verb, in the order of the policy's table.
-pub fn all() -> impl Iterator<Item = &'static Verb> {
+pub fn all() -> impl Iterator<Item = &'static VerbDoc> {
     table::VERBS.iter()
 }
 
-pub fn named(name: &str) -> Option<&'static Verb> {
+pub fn named(name: &str) -> Option<&'static VerbDoc> {
     all().find(|verb| verb.name == name)
 }
 
 // === impl Verb ===
 
-impl Verb {
+impl VerbDoc {
     /// Its row in the policy's table; every verb has one.
-    pub fn action(&self) -> Option<&'static Action> {
-        Action::named(self.name)
+    pub fn action(&self) -> Option<&'static VerbSpec> {
+        VerbSpec::named(self.name)
     }
 
     /// Returns whether it leaves everything as it is.
@@ -75,7 +75,7 @@ impl Verb {
         self.action().is_none_or(|action| action.risk >= Risk::Runs)
     }
 
-    pub fn arg(&self, name: &str) -> Option<&'static Arg> {
+    pub fn arg(&self, name: &str) -> Option<&'static VerbArg> {
         self.args.iter().find(|arg| arg.name == name)
     }
 
@@ -93,7 +93,7 @@ impl Verb {
 
 // === impl Kind ===
 
-impl Kind {
+impl ArgKind {
     /// What a person calls it.
     pub fn in_words(self) -> String {
         match self {

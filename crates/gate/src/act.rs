@@ -12,19 +12,19 @@ use std::{
 
 use prism_api::shown::{ShownAction, ShownPlain, ShownStep};
 use prism_core::policy::{
-    self, Action, Code, Decision, Effect, Refusal, Risk, Scope, decide,
-    person::{AskedUnder, CallPatience, PersonVerdict, Question},
+    self, Code, Decision, Effect, GrantScope, Refusal, Risk, VerbSpec, decide,
+    person::{AskedUnder, CallPatience, PersonVerdict, ServerQuestion},
 };
-use prism_editor::{Happening, Holder, Order, Progress, edit_bytes};
-use prism_os::sandbox::Network;
+use prism_editor::{EditorEvent, GrantHolder, ProgressSink, VerbOrder, edit_bytes};
+use prism_os::sandbox::NetworkAccess;
 use serde_json::{Map, Value, json};
 use tokio::{sync::broadcast, time::timeout};
 use uuid::Uuid;
 
 use super::{
-    Gate, Trouble,
-    live::{Done, Ended, Held},
-    paper::{About, in_short, with},
+    Gate, GateError,
+    live::{ActionRecord, GrantEnd, GrantLease},
+    paper::{AuditSubject, in_short, with},
     secret::hash,
 };
 
@@ -33,24 +33,30 @@ use super::{
 const PREPARED_WITHIN: Duration = Duration::from_secs(60);
 
 /// Who waits for an action.
-pub struct Waiter<'a> {
-    progress: Progress,
+pub struct ActionWaiter<'a> {
+    progress: ProgressSink,
     patience: CallPatience,
     gone: Pin<Box<dyn Future<Output = ()> + Send + 'a>>,
 }
 
 /// What came of an action.
-pub struct Outcome {
-    pub result: Result<Value, Trouble>,
+pub struct ActionOutcome {
+    pub result: Result<Value, GateError>,
     /// The holder has tried too often what it may not: its socket is closed.
     pub trespassed: bool,
 }
 
 impl Gate {
     /// Does what a holder asks for, or says why not. Long work says how far it is.
-    pub async fn act(&self, held: &Held, name: &str, mut args: Map<String, Value>, waiter: Waiter<'_>) -> Outcome {
+    pub async fn act(
+        &self,
+        held: &GrantLease,
+        name: &str,
+        mut args: Map<String, Value>,
+        waiter: ActionWaiter<'_>,
+    ) -> ActionOutcome {
         let op = args.get("op").and_then(Value::as_str).map(str::to_owned);
-        let asked = Action::asked(name, op.as_deref());
+        let asked = VerbSpec::asked(name, op.as_deref());
         if asked.as_ref().is_ok_and(|action| action.verb != name) {
             args.remove("op");
         }
@@ -77,29 +83,29 @@ impl Gate {
             _ => false,
         };
         let told = result.as_ref().map_or_else(|trouble| trouble.code, |_| "ok");
-        live.did(Done { at: now, verb: verb.clone(), about: in_short(&args), result: told.to_owned() });
+        live.did(ActionRecord { at: now, verb: verb.clone(), about: in_short(&args), result: told.to_owned() });
         self.metrics.acted(&verb, told);
         self.acted();
         self.events
             .tell("action", || json!({"session_id": uuid::Uuid::from_u128(live.id), "action": verb, "result": told}));
-        Outcome { result, trespassed }
+        ActionOutcome { result, trespassed }
     }
 
     /// What happens in the editors, for whoever asks of each whether they may hear of it (`Held::hears_of`).
-    pub fn happenings(&self) -> broadcast::Receiver<Arc<Happening>> {
+    pub fn happenings(&self) -> broadcast::Receiver<Arc<EditorEvent>> {
         self.runtime.listen()
     }
 
     async fn act_as(
         &self,
-        held: &Held,
-        action: &'static Action,
+        held: &GrantLease,
+        action: &'static VerbSpec,
         args: &Value,
         begun: &AtomicU64,
-        mut waiter: Waiter<'_>,
-    ) -> Result<Value, Trouble> {
+        mut waiter: ActionWaiter<'_>,
+    ) -> Result<Value, GateError> {
         let live = &held.live;
-        let Value::Object(members) = args else { return Err(Trouble::bad("args is an object")) };
+        let Value::Object(members) = args else { return Err(GateError::bad("args is an object")) };
         let now = self.clock.now();
         let bytes = edit_bytes(action, members);
         let decision = live.with_bucket(|bucket| decide(&live.grant, bucket, action, bytes, now));
@@ -113,9 +119,10 @@ impl Gate {
         if let Some(lacks) = &lacks {
             self.ask_for_servers(held, action, args, lacks, &mut waiter).await?;
         }
-        let network = if live.grant.scopes.has(Scope::AllNetwork) { Network::All } else { Network::Own };
-        let holder = Holder { id: live.id, name: live.agent.clone(), network };
-        let order = Order { verb: action, args: members.clone(), roots: live.grant.roots.clone(), holder };
+        let network =
+            if live.grant.scopes.has(GrantScope::AllNetwork) { NetworkAccess::All } else { NetworkAccess::Own };
+        let holder = GrantHolder { id: live.id, name: live.agent.clone(), network };
+        let order = VerbOrder { verb: action, args: members.clone(), roots: live.grant.roots.clone(), holder };
         let prepared = timeout(PREPARED_WITHIN, self.runtime.prepare(order)).await;
         let prepared = prepared.unwrap_or_else(|_| Err(late(action, PREPARED_WITHIN)));
         let mut prepared = prepared.map_err(|refusal| self.refused(held, action.verb, args, refusal))?;
@@ -134,11 +141,11 @@ impl Gate {
             self.shown_to_person(held, action, args, shown, &mut waiter).await?;
             live.has_seen(policy::seen_of(effects.as_deref().unwrap_or_default()));
         }
-        begun.store(self.record(About::holder(live), action.verb, args, "allowed").await?, Ordering::Relaxed);
+        begun.store(self.record(AuditSubject::holder(live), action.verb, args, "allowed").await?, Ordering::Relaxed);
         // No action waits without a deadline (A-06). Dropped, it ends what it has started.
         let deadline = prepared.deadline();
         let result = timeout(deadline, prepared.run(waiter.progress)).await;
-        let result = result.unwrap_or_else(|_| Err(late(action, deadline))).map_err(Trouble::from);
+        let result = result.unwrap_or_else(|_| Err(late(action, deadline))).map_err(GateError::from);
         let told = result.as_ref().map_or_else(|trouble| format!("error: {}", trouble.code), |_| "ok".to_owned());
         self.came_to(held, action.verb, begun, &told);
         result
@@ -147,12 +154,12 @@ impl Gate {
     /// Has a person allow it, as it is shown.
     async fn shown_to_person(
         &self,
-        held: &Held,
-        action: &Action,
+        held: &GrantLease,
+        action: &VerbSpec,
         args: &Value,
         shown: Value,
-        waiter: &mut Waiter<'_>,
-    ) -> Result<(), Trouble> {
+        waiter: &mut ActionWaiter<'_>,
+    ) -> Result<(), GateError> {
         let live = &held.live;
         let digest = hash(json!([live.id.to_string(), args, shown]).to_string().as_bytes());
         let settings = self.settings();
@@ -161,8 +168,15 @@ impl Gate {
             CallPatience::Short => settings.gate.call_wait.min(settings.gate.confirm_within),
         };
         let agent = live.agent.clone();
-        let question =
-            Question { kind: "action", grant: Some(live.id), agent, digest, shown, wait, asked: AskedUnder::default() };
+        let question = ServerQuestion {
+            kind: "action",
+            grant: Some(live.id),
+            agent,
+            digest,
+            shown,
+            wait,
+            asked: AskedUnder::default(),
+        };
         // First: what nobody waits for any more is not done, however soon the Allow comes (R-08). Dropped, the question is
         // taken back.
         let said = tokio::select! {
@@ -187,7 +201,7 @@ impl Gate {
     }
 
     /// Why what an action starts is kept by less than a sandbox, if it is.
-    async fn lacks_sandbox(&self, action: &Action) -> Option<String> {
+    async fn lacks_sandbox(&self, action: &VerbSpec) -> Option<String> {
         if !action.starts_programs() {
             return None;
         }
@@ -198,12 +212,12 @@ impl Gate {
     /// is asked once for each grant, not for each look at a file. (S-24)
     async fn ask_for_servers(
         &self,
-        held: &Held,
-        action: &Action,
+        held: &GrantLease,
+        action: &VerbSpec,
         args: &Value,
         lacks: &str,
-        waiter: &mut Waiter<'_>,
-    ) -> Result<(), Trouble> {
+        waiter: &mut ActionWaiter<'_>,
+    ) -> Result<(), GateError> {
         let live = &held.live;
         if !action.asks_language_server() || live.lets_servers_run.load(Ordering::Relaxed) {
             return Ok(());
@@ -222,59 +236,64 @@ impl Gate {
 
     /// Why the person is to see an action first, whatever its verb: for what it does to files (R-05 … R-07). Nothing, if they are
     /// not.
-    fn because(&self, held: &Held, action: &Action, effects: Option<&[Effect]>) -> Result<Vec<String>, Refusal> {
+    fn because(
+        &self,
+        held: &GrantLease,
+        action: &VerbSpec,
+        effects: Option<&[Effect]>,
+    ) -> Result<Vec<String>, Refusal> {
         let live = &held.live;
         policy::weigh(action, effects, live.grant.confirms_changes, |seen| live.take_seen(seen))
     }
 
     /// Writes down what came of an action that had begun.
-    fn came_to(&self, held: &Held, verb: &str, begun: &AtomicU64, result: &str) {
+    fn came_to(&self, held: &GrantLease, verb: &str, begun: &AtomicU64, result: &str) {
         let of = Some(begun.load(Ordering::Relaxed)).filter(|seq| *seq > 0);
         if of.is_some() {
-            self.record_behind(About { of, ..About::holder(&held.live) }, verb, &json!({}), result);
+            self.record_behind(AuditSubject { of, ..AuditSubject::holder(&held.live) }, verb, &json!({}), result);
         }
     }
 
-    fn refused(&self, held: &Held, verb: &str, args: &Value, refusal: Refusal) -> Trouble {
+    fn refused(&self, held: &GrantLease, verb: &str, args: &Value, refusal: Refusal) -> GateError {
         self.refused_as(held, verb, args, refusal.code.name());
         refusal.into()
     }
 
     /// Writes down that an action was not done.
-    fn refused_as(&self, held: &Held, verb: &str, args: &Value, code: &str) {
+    fn refused_as(&self, held: &GrantLease, verb: &str, args: &Value, code: &str) {
         let live = &held.live;
         if let Some(before) = live.may_write_refusal(self.clock.now()) {
             let args = if before > 0 { with(args, "refused_before", before) } else { args.clone() };
-            self.record_behind(About::holder(live), verb, &args, &format!("refused: {code}"));
+            self.record_behind(AuditSubject::holder(live), verb, &args, &format!("refused: {code}"));
         }
     }
 }
 
 // === impl Waiter ===
 
-impl<'a> Waiter<'a> {
+impl<'a> ActionWaiter<'a> {
     /// One that hears of everything as it comes, and waits for a person as long as it takes.
-    pub fn patient(progress: Progress) -> Self {
+    pub fn patient(progress: ProgressSink) -> Self {
         Self { progress, patience: CallPatience::Long, gone: Box::pin(pending()) }
     }
 
     /// A client that is told to come back if the person takes longer than clients wait.
-    pub fn client(progress: Progress, patience: CallPatience, gone: impl Future<Output = ()> + Send + 'a) -> Self {
+    pub fn client(progress: ProgressSink, patience: CallPatience, gone: impl Future<Output = ()> + Send + 'a) -> Self {
         Self { progress, patience, gone: Box::pin(gone) }
     }
 }
 
 /// Not done yet, and how to go on.
-fn waits(action: &Action, id: Uuid) -> Trouble {
+fn waits(action: &VerbSpec, id: Uuid) -> GateError {
     let why = format!(
         "not done yet: confirmation {id} waits for a person. Call {} with the same arguments again once it was allowed (in \
          the console, or with `prism confirm {id}`)",
         action.verb
     );
-    Trouble::new("waiting", 202, why)
+    GateError::new("waiting", 202, why)
 }
 
-fn late(action: &Action, deadline: Duration) -> Refusal {
+fn late(action: &VerbSpec, deadline: Duration) -> Refusal {
     Refusal::new(Code::TimedOut, format!("{} took longer than {} s", action.verb, deadline.as_secs()))
 }
 
@@ -290,10 +309,10 @@ fn open_without(lacks: &str) -> [String; 2] {
     ]
 }
 
-fn over(ended: Ended) -> Trouble {
+fn over(ended: GrantEnd) -> GateError {
     let code = match ended {
-        Ended::Expired => Code::Expired,
-        Ended::Revoked => Code::Revoked,
+        GrantEnd::Expired => Code::Expired,
+        GrantEnd::Revoked => Code::Revoked,
     };
     Refusal::new(code, "the grant is over").into()
 }

@@ -2,18 +2,18 @@
 
 use std::time::Duration;
 
-use prism_core::policy::person::{Eventually, Person, PersonVerdict, Question};
+use prism_core::policy::person::{Eventually, Person, PersonVerdict, ServerQuestion};
 use serde_json::Value;
 use tokio::sync::broadcast::error::RecvError;
 use uuid::Uuid;
 
-use super::{Gate, paper::About};
+use super::{Gate, paper::AuditSubject};
 
 /// What the log calls it.
 const ACTION: &str = "tools/call";
 
 impl Person for Gate {
-    fn ask(&self, question: Question) -> Eventually<'_, Result<PersonVerdict, String>> {
+    fn ask(&self, question: ServerQuestion) -> Eventually<'_, Result<PersonVerdict, String>> {
         Box::pin(async move { self.ask_person(question).await.map_err(|trouble| trouble.message) })
     }
 
@@ -46,7 +46,11 @@ impl Person for Gate {
         args: &'a Value,
         result: &'a str,
     ) -> Eventually<'a, Result<(), String>> {
-        let about = About { actor: actor.to_owned(), session: session.map(|id| id.as_u128()), ..About::default() };
+        let about = AuditSubject {
+            actor: actor.to_owned(),
+            session: session.map(|id| id.as_u128()),
+            ..AuditSubject::default()
+        };
         Box::pin(
             async move { self.record(about, ACTION, args, result).await.map(drop).map_err(|error| error.to_string()) },
         )
@@ -57,7 +61,7 @@ impl Person for Gate {
     }
 
     fn note(&self, action: &str, args: &Value, result: &str) {
-        self.record_behind(About { actor: "prism".to_owned(), ..About::default() }, action, args, result);
+        self.record_behind(AuditSubject { actor: "prism".to_owned(), ..AuditSubject::default() }, action, args, result);
     }
 
     fn audits_all(&self) -> bool {

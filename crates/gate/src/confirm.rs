@@ -10,7 +10,7 @@ use prism_core::{
     Time,
     policy::{
         ConfirmationState,
-        person::{PersonVerdict, Question},
+        person::{PersonVerdict, ServerQuestion},
     },
 };
 use prism_store::gate::{self as kept, ConfirmationRow};
@@ -19,10 +19,10 @@ use tokio::{sync::watch, time::timeout};
 use uuid::Uuid;
 
 use super::{
-    Gate, Trouble,
+    Gate, GateError,
     desk::unknown_confirmation,
     ends::unwritten,
-    paper::About,
+    paper::AuditSubject,
     secret::{hex, new_id, unhex},
     trouble::already,
     views::{read_id, view_of_confirmation, written_id},
@@ -37,25 +37,25 @@ const MAX_USES: u32 = 1000;
 const MAX_UNTIL: Duration = Duration::from_secs(8 * 3600);
 
 #[derive(Clone, Debug)]
-enum Said {
+enum PersonChoice {
     Allow,
     Deny(Option<String>),
 }
 
 /// Who waits for which answer.
 #[derive(Debug, Default)]
-pub(super) struct Waiting(HashMap<u128, (watch::Sender<Option<Said>>, [u8; 32])>);
+pub(super) struct ConfirmWaiters(HashMap<u128, (watch::Sender<Option<PersonChoice>>, [u8; 32])>);
 
 /// One that waits. Dropped before there was an answer, it takes the question back.
-struct Wait {
+struct ConfirmWait {
     gate: Arc<Gate>,
     id: u128,
-    said: Option<watch::Receiver<Option<Said>>>,
+    said: Option<watch::Receiver<Option<PersonChoice>>>,
 }
 
 impl Gate {
     /// Asks the person, or uses what they said before of the very same thing.
-    pub async fn ask_person(&self, question: Question) -> Result<PersonVerdict, Trouble> {
+    pub async fn ask_person(&self, question: ServerQuestion) -> Result<PersonVerdict, GateError> {
         let now = self.clock.now();
         let digest = question.digest;
         if self.store.use_approval(digest, now.0).await?.is_some() {
@@ -63,12 +63,12 @@ impl Gate {
         }
         let Some(gate) = self.this.upgrade() else { return Ok(PersonVerdict::TooMany) };
         let (id, is_new) = match self.join(digest)? {
-            Joined::Full => return Ok(PersonVerdict::TooMany),
-            Joined::Same(id) => (id, false),
-            Joined::New(id) => (id, true),
+            JoinOutcome::Full => return Ok(PersonVerdict::TooMany),
+            JoinOutcome::Same(id) => (id, false),
+            JoinOutcome::New(id) => (id, true),
         };
         let said = self.state().confirmations.0.get(&id).map(|(said, _)| said.subscribe());
-        let mut wait = Wait { gate, id, said };
+        let mut wait = ConfirmWait { gate, id, said };
         if is_new {
             let row = ConfirmationRow {
                 id,
@@ -105,8 +105,8 @@ impl Gate {
         wait.said = None;
         match heard {
             None => Ok(PersonVerdict::Unanswered(Uuid::from_u128(id))),
-            Some(Said::Deny(reason)) => Ok(PersonVerdict::Denied(reason)),
-            Some(Said::Allow) => match self.store.use_approval(digest, self.clock.now().0).await? {
+            Some(PersonChoice::Deny(reason)) => Ok(PersonVerdict::Denied(reason)),
+            Some(PersonChoice::Allow) => match self.store.use_approval(digest, self.clock.now().0).await? {
                 Some(_) => Ok(PersonVerdict::Allowed),
                 None => {
                     Ok(PersonVerdict::Denied(Some("it was allowed once, and another call has used that".to_owned())))
@@ -117,29 +117,29 @@ impl Gate {
 
     /// Takes the person's answer. It has to name the digest of what they saw.
     /// To say no is to take away: it counts whether or not it can be written down (H6). Returns what is not written down yet.
-    pub async fn confirm(&self, answer: ConfirmRequest, by: &str) -> Result<Option<String>, Trouble> {
+    pub async fn confirm(&self, answer: ConfirmRequest, by: &str) -> Result<Option<String>, GateError> {
         let id = read_id(&answer.confirmation_id)?.as_u128();
         let row = self.store.confirmation(id)?.ok_or_else(unknown_confirmation)?;
-        let about = || About { session: row.grant_id, ..About::person(by) };
+        let about = || AuditSubject { session: row.grant_id, ..AuditSubject::person(by) };
         let what = json!({
             "confirmation_id": answer.confirmation_id, "kind": row.kind, "agent": row.agent, "digest": hex(&row.digest),
             "uses": answer.uses, "until_seconds": answer.until_seconds, "reason": answer.reason,
         });
-        let refused = |trouble: Trouble| {
+        let refused = |trouble: GateError| {
             self.record_behind(about(), "confirm", &what, &format!("refused: {}", trouble.code));
             trouble
         };
         if unhex(&answer.digest) != Some(row.digest) {
-            return Err(refused(Trouble::new("changed", 409, "this is not what was shown; look at it again")));
+            return Err(refused(GateError::new("changed", 409, "this is not what was shown; look at it again")));
         }
         let now = self.clock.now();
         let uses = answer.uses.unwrap_or(1);
         if uses == 0 || uses > MAX_USES {
-            return Err(refused(Trouble::bad(format!("uses is 1 to {MAX_USES}"))));
+            return Err(refused(GateError::bad(format!("uses is 1 to {MAX_USES}"))));
         }
         let until = answer.until_seconds.map(Duration::from_secs);
         if until.is_some_and(|until| until > MAX_UNTIL) {
-            return Err(refused(Trouble::bad(format!("until_seconds is at most {}", MAX_UNTIL.as_secs()))));
+            return Err(refused(GateError::bad(format!("until_seconds is at most {}", MAX_UNTIL.as_secs()))));
         }
         let logged = if answer.allow {
             self.record(about(), "confirm", &what, "allowed").await?;
@@ -147,7 +147,7 @@ impl Gate {
         } else {
             self.audit.owe(self.entry(about(), "confirm", &what, "denied")).await.map(drop)
         };
-        let decided = kept::Answer {
+        let decided = kept::ConfirmationAnswer {
             confirmation: id,
             digest: row.digest,
             allow: answer.allow,
@@ -168,7 +168,7 @@ impl Gate {
             let row = self.store.confirmation(id)?.ok_or_else(unknown_confirmation)?;
             return Err(refused(not_waiting(&row, self.clock.now())));
         }
-        let said = if answer.allow { Said::Allow } else { Said::Deny(answer.reason) };
+        let said = if answer.allow { PersonChoice::Allow } else { PersonChoice::Deny(answer.reason) };
         let waiting = self.state().confirmations.0.remove(&id);
         if let Some((waiting, _)) = waiting {
             waiting.send_replace(Some(said));
@@ -193,24 +193,24 @@ impl Gate {
         for id in ids {
             let waiting = self.state().confirmations.0.remove(id);
             if let Some((waiting, _)) = waiting {
-                waiting.send_replace(Some(Said::Deny(Some("nobody answered in time".to_owned()))));
+                waiting.send_replace(Some(PersonChoice::Deny(Some("nobody answered in time".to_owned()))));
             }
             self.metrics.answered("expired");
             self.tell_of_confirmation(*id);
         }
     }
 
-    fn join(&self, digest: [u8; 32]) -> Result<Joined, Trouble> {
+    fn join(&self, digest: [u8; 32]) -> Result<JoinOutcome, GateError> {
         let id = new_id()?.as_u128();
         let waiting = &mut self.state().confirmations.0;
         if let Some((id, _)) = waiting.iter().find(|(_, (_, of))| *of == digest) {
-            return Ok(Joined::Same(*id));
+            return Ok(JoinOutcome::Same(*id));
         }
         if waiting.len() >= MAX_WAITING {
-            return Ok(Joined::Full);
+            return Ok(JoinOutcome::Full);
         }
         waiting.insert(id, (watch::Sender::new(None), digest));
-        Ok(Joined::New(id))
+        Ok(JoinOutcome::New(id))
     }
 
     fn tell_of_confirmation(&self, id: u128) {
@@ -223,22 +223,22 @@ impl Gate {
     }
 }
 
-fn not_waiting(row: &ConfirmationRow, now: Time) -> Trouble {
+fn not_waiting(row: &ConfirmationRow, now: Time) -> GateError {
     let why = match &row.decided_by {
         Some(by) => already(&row.state, by, row.decided_at_us, now),
         None => format!("it is {}: nobody waits for it any more", row.state),
     };
-    Trouble::new("not_waiting", 409, why)
+    GateError::new("not_waiting", 409, why)
 }
 
-enum Joined {
+enum JoinOutcome {
     /// The very same thing is being asked already.
     Same(u128),
     New(u128),
     Full,
 }
 
-impl Drop for Wait {
+impl Drop for ConfirmWait {
     fn drop(&mut self) {
         if self.said.take().is_none() {
             return;

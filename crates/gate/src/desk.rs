@@ -4,17 +4,17 @@
 use std::collections::HashSet;
 
 use prism_api::gate::{ApproveRequest, ConfirmRequest};
-use prism_editor::protocol::{Decide, Desk, Revoke};
+use prism_editor::protocol::{DecideMessage, PendingDecisions, RevokeMessage};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use super::{Gate, Trouble, views::view_of_confirmation};
+use super::{Gate, GateError, views::view_of_confirmation};
 
 /// How often anything has changed that a person looks at.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Changes {
+pub struct ChangeCounts {
     /// Requests, confirmations and grants that came, changed or went.
     pub waiting: u64,
     /// Actions of grants.
@@ -22,8 +22,8 @@ pub struct Changes {
 }
 
 /// What an editor is shown at once.
-pub struct Shown {
-    pub desk: Desk,
+pub struct DecisionPicture {
+    pub desk: PendingDecisions,
     /// Confirmations that are not shown whole.
     pub cut: HashSet<Uuid>,
 }
@@ -43,7 +43,7 @@ const MAX_REASON: usize = 2_000;
 
 impl Gate {
     /// Says when something has changed that a person looks at.
-    pub fn changes(&self) -> watch::Receiver<Changes> {
+    pub fn changes(&self) -> watch::Receiver<ChangeCounts> {
         self.changes.subscribe()
     }
 
@@ -56,7 +56,7 @@ impl Gate {
     }
 
     /// All that a person can decide about now. It reads the store, and may take a moment. Of configs the gate knows nothing.
-    pub fn desk(&self) -> Result<Shown, Trouble> {
+    pub fn desk(&self) -> Result<DecisionPicture, GateError> {
         let (mut confirmations, mut cut, mut left) = (Vec::new(), HashSet::new(), MAX_SHOWN_IN_ALL);
         for (id, length) in self.store.waiting_confirmations(MOST)? {
             let room = left.clamp(SHOWN_ALWAYS, MAX_SHOWN);
@@ -77,44 +77,44 @@ impl Gate {
         confirmations.reverse();
         let requests = self.requests(true)?.iter().map(members).collect();
         let grants = self.grants(true)?.iter().take(MOST as usize).map(members).collect();
-        Ok(Shown { desk: Desk { requests, confirmations, grants, configs: Vec::new() }, cut })
+        Ok(DecisionPicture { desk: PendingDecisions { requests, confirmations, grants, configs: Vec::new() }, cut })
     }
 
     /// Takes the person's word from an editor. `by` is on record, and `cut` what they could not see all of.
-    pub async fn decide(&self, word: Decide, by: &str, cut: &HashSet<Uuid>) -> Result<(), Trouble> {
+    pub async fn decide(&self, word: DecideMessage, by: &str, cut: &HashSet<Uuid>) -> Result<(), GateError> {
         if word.reason.as_ref().is_some_and(|reason| reason.len() > MAX_REASON) {
-            return Err(Trouble::bad(format!("reason has at most {MAX_REASON} bytes")));
+            return Err(GateError::bad(format!("reason has at most {MAX_REASON} bytes")));
         }
         match (&word.request_id, &word.confirmation_id) {
             (Some(request), None) => {
-                let id = read(request).ok_or_else(Trouble::unknown_request)?;
+                let id = read(request).ok_or_else(GateError::unknown_request)?;
                 self.decide_request(id, word, by).await
             }
             (None, Some(confirmation)) => {
                 let id = read(confirmation).ok_or_else(unknown_confirmation)?;
                 let Some(digest) = word.digest else {
-                    return Err(Trouble::bad("digest is missing: give the one of what was shown"));
+                    return Err(GateError::bad("digest is missing: give the one of what was shown"));
                 };
                 if word.approve && cut.contains(&id) {
                     let why = "not all of it fits in here, so it cannot be allowed from here; see all of it in the \
                                console (`prism console`), or deny it";
-                    return Err(Trouble::new("too_large", 413, why));
+                    return Err(GateError::new("too_large", 413, why));
                 }
                 let (allow, reason) = (word.approve, word.reason.filter(|_| !word.approve));
                 let confirmation_id = id.to_string();
                 let answer = ConfirmRequest { confirmation_id, digest, allow, uses: None, until_seconds: None, reason };
                 // The editors' protocol has one word for what is decided already.
-                let one_word = |trouble: Trouble| match trouble.code {
-                    "not_waiting" => Trouble { code: "not_pending", ..trouble },
+                let one_word = |trouble: GateError| match trouble.code {
+                    "not_waiting" => GateError { code: "not_pending", ..trouble },
                     _ => trouble,
                 };
                 self.confirm(answer, by).await.map(drop).map_err(one_word)
             }
-            _ => Err(Trouble::bad("name either request_id or confirmation_id")),
+            _ => Err(GateError::bad("name either request_id or confirmation_id")),
         }
     }
 
-    async fn decide_request(&self, request_id: Uuid, word: Decide, by: &str) -> Result<(), Trouble> {
+    async fn decide_request(&self, request_id: Uuid, word: DecideMessage, by: &str) -> Result<(), GateError> {
         if !word.approve {
             return self.deny(request_id, word.reason, by).await.map(drop);
         }
@@ -130,14 +130,14 @@ impl Gate {
     }
 
     /// The same for the end of a grant.
-    pub async fn revoke_from_editor(&self, word: &Revoke, by: &str) -> Result<(), Trouble> {
-        let id = read(&word.session_id).ok_or_else(Trouble::unknown_session)?;
+    pub async fn revoke_from_editor(&self, word: &RevokeMessage, by: &str) -> Result<(), GateError> {
+        let id = read(&word.session_id).ok_or_else(GateError::unknown_session)?;
         self.revoke(id, by).await.map(drop)
     }
 }
 
-pub(super) fn unknown_confirmation() -> Trouble {
-    Trouble::new("unknown_confirmation", 404, "there is no such confirmation; `prism confirmations` lists them")
+pub(super) fn unknown_confirmation() -> GateError {
+    GateError::new("unknown_confirmation", 404, "there is no such confirmation; `prism confirmations` lists them")
 }
 
 fn read(id: &str) -> Option<Uuid> {

@@ -9,18 +9,18 @@ use std::{
 use prism_api::events::PluginEvent;
 use serde_json::json;
 
-use super::{Gate, Trouble, live::Live, paper::About};
-use crate::router::{Plugin, Router};
+use super::{Gate, GateError, live::LiveGrant, paper::AuditSubject};
+use crate::router::{EditorRouter, Plugin};
 
 /// How a grant's editors are, seen from what they were.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Served {
+pub(super) struct ServingEditors {
     by: BTreeSet<String>,
     /// Those that are gone.
     pub(super) lost: BTreeSet<String>,
 }
 
-impl Served {
+impl ServingEditors {
     /// Notes which editors serve the grant now. Returns whether what is lost is another.
     pub(super) fn now(&mut self, serving: &BTreeSet<String>) -> bool {
         if serving.is_subset(&self.by) {
@@ -36,12 +36,12 @@ impl Served {
 
 impl Gate {
     /// Who does what is asked for.
-    pub fn router(&self) -> &Arc<Router> {
+    pub fn router(&self) -> &Arc<EditorRouter> {
         &self.runtime
     }
 
     /// Writes down that an editor has come. Nothing is told it before that is on disk.
-    pub async fn editor_came(&self, plugin: &Plugin) -> Result<(), Trouble> {
+    pub async fn editor_came(&self, plugin: &Plugin) -> Result<(), GateError> {
         self.record(of(plugin), "plugin_connect", &json!(plugin.about), "allowed").await?;
         self.events.tell("plugin", || json!(event(plugin, "connected", None)));
         Ok(())
@@ -55,11 +55,11 @@ impl Gate {
 
     /// Looks which grants have lost their editor, and which have it back.
     fn look_at_editors(&self) {
-        let all: Vec<Arc<Live>> = self.state().live.values().cloned().collect();
+        let all: Vec<Arc<LiveGrant>> = self.state().live.values().cloned().collect();
         for live in all.into_iter().filter(|live| live.ended().is_none()) {
             let Some(lost) = live.served(&self.runtime.serving(&live.grant.roots)) else { continue };
             let what = if lost.is_empty() { "runtime_recovered" } else { "runtime_degraded" };
-            self.record_behind(About::holder(&live), what, &json!({"plugins": lost}), "ok");
+            self.record_behind(AuditSubject::holder(&live), what, &json!({"plugins": lost}), "ok");
             self.tell_of_grant(&live);
         }
     }
@@ -78,8 +78,8 @@ fn event(plugin: &Plugin, state: &str, why: Option<&str>) -> PluginEvent {
     PluginEvent { plugin: plugin.about.clone(), state: state.to_owned(), why: why.map(str::to_owned) }
 }
 
-fn of(plugin: &Plugin) -> About {
-    About { actor: format!("plugin {}", plugin.about.plugin), ..About::default() }
+fn of(plugin: &Plugin) -> AuditSubject {
+    AuditSubject { actor: format!("plugin {}", plugin.about.plugin), ..AuditSubject::default() }
 }
 
 #[cfg(test)]
@@ -93,7 +93,7 @@ mod tests {
     //
     #[test]
     fn a_grant_is_degraded_while_an_editor_that_served_it_is_gone() {
-        let mut served = Served::default();
+        let mut served = ServingEditors::default();
         for (serving, changes, lost) in [
             (&[][..], false, &[][..]),
             (&["vscode"], false, &[]),

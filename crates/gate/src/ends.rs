@@ -7,11 +7,11 @@ use std::{
 };
 
 use prism_api::gate::GrantsRevoked;
-use prism_core::policy::State;
+use prism_core::policy::RequestState;
 use prism_store::{
-    WriteError,
-    audit::{AuditError, Entry},
-    gate::{Mark, Marks, RequestPatch},
+    StoreWriteError,
+    audit::{AuditEntry, AuditError},
+    gate::{EndMark, EndMarks, RequestPatch},
 };
 use serde_json::json;
 use tracing::{info, warn};
@@ -19,45 +19,45 @@ use uuid::Uuid;
 
 use super::{
     Gate,
-    live::{Ended, Live},
-    paper::About,
+    live::{GrantEnd, LiveGrant},
+    paper::AuditSubject,
 };
 
 /// What has been done and is not in the database yet.
 #[derive(Default)]
-pub(super) struct Owing {
-    ends: Vec<OwedEnd>,
+pub(super) struct UnwrittenEnds {
+    ends: Vec<UnwrittenEnd>,
     /// Requests that nobody can approve any more, whatever the database says.
-    denied: Vec<Denial>,
+    denied: Vec<DeniedRequest>,
     /// Those of them that could not be written, and are tried again.
-    denials: Vec<Denial>,
+    denials: Vec<DeniedRequest>,
     /// Gone where the file could not be made.
-    marks: Option<Marks>,
+    marks: Option<EndMarks>,
     /// Whether there is something in it.
     is_marked: bool,
 }
 
 #[derive(Clone, PartialEq, Eq)]
-struct OwedEnd {
+struct UnwrittenEnd {
     ids: Vec<u128>,
-    how: Ended,
+    how: GrantEnd,
     by: String,
     at_us: i64,
 }
 
 /// A request that was denied.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Denial {
+pub(super) struct DeniedRequest {
     pub(super) request: u128,
     pub(super) patch: RequestPatch,
 }
 
 // === impl Owing ===
 
-impl Owing {
+impl UnwrittenEnds {
     /// Opens the file of marks, and returns what the last daemon could not write down.
-    pub(super) fn open(path: &std::path::Path) -> (Self, Vec<Mark>) {
-        match Marks::open(path) {
+    pub(super) fn open(path: &std::path::Path) -> (Self, Vec<EndMark>) {
+        match EndMarks::open(path) {
             Ok((marks, found)) => {
                 let is_marked = !found.is_empty();
                 (Self { marks: Some(marks), is_marked, ..Self::default() }, found)
@@ -70,13 +70,13 @@ impl Owing {
     }
 
     /// Takes an end that log or database do not have yet; in a mark, too, for the next daemon.
-    fn owe(&mut self, owed: OwedEnd, not_stored: bool) {
+    fn owe(&mut self, owed: UnwrittenEnd, not_stored: bool) {
         // What ends by its time is over at the next start, too.
-        let marked: &[u128] = if owed.how == Ended::Revoked { &owed.ids } else { &[] };
+        let marked: &[u128] = if owed.how == GrantEnd::Revoked { &owed.ids } else { &[] };
         for grant in marked {
             let Some(marks) = &mut self.marks else { break };
             self.is_marked = true;
-            if let Err(error) = marks.add(&Mark { grant: *grant, at_us: owed.at_us, by: owed.by.clone() }) {
+            if let Err(error) = marks.add(&EndMark { grant: *grant, at_us: owed.at_us, by: owed.by.clone() }) {
                 warn!(%error, grant = %Uuid::from_u128(*grant), "A grant that was revoked lives again if Prism is killed now");
             }
         }
@@ -86,25 +86,25 @@ impl Owing {
     }
 
     /// The denial of a request, if only memory has it.
-    pub(super) fn denial(&self, request: u128) -> Option<&Denial> {
+    pub(super) fn denial(&self, request: u128) -> Option<&DeniedRequest> {
         self.denied.iter().find(|denial| denial.request == request)
     }
 
-    fn forget(&mut self, denial: &Denial) {
+    fn forget(&mut self, denial: &DeniedRequest) {
         self.denied.retain(|other| other != denial);
         self.denials.retain(|other| other != denial);
     }
 }
 
 /// A denial that is being written down. If it is not when this is dropped, it is tried again.
-pub(super) struct Denying<'a> {
+pub(super) struct DenialWrite<'a> {
     gate: &'a Gate,
-    denial: Denial,
+    denial: DeniedRequest,
 }
 
-impl Denying<'_> {
+impl DenialWrite<'_> {
     /// Has the database know of it. Returns whether the request was open.
-    pub(super) async fn store(&self) -> Result<bool, WriteError> {
+    pub(super) async fn store(&self) -> Result<bool, StoreWriteError> {
         let stored = self.gate.store_denial(&self.denial).await;
         if stored.is_ok() {
             self.gate.state().owing.forget(&self.denial);
@@ -113,7 +113,7 @@ impl Denying<'_> {
     }
 }
 
-impl Drop for Denying<'_> {
+impl Drop for DenialWrite<'_> {
     fn drop(&mut self) {
         let owing = &mut self.gate.state().owing;
         if owing.denied.contains(&self.denial) {
@@ -126,22 +126,22 @@ impl Drop for Denying<'_> {
 
 impl Gate {
     /// Ends what the last daemon had ended and could not write down.
-    pub(super) async fn end_what_was_marked(&self, marks: Vec<Mark>) {
-        for Mark { grant, at_us, by } in marks {
+    pub(super) async fn end_what_was_marked(&self, marks: Vec<EndMark>) {
+        for EndMark { grant, at_us, by } in marks {
             info!(grant = %Uuid::from_u128(grant), "Ended a grant that was revoked before the last daemon was killed");
-            self.end_in_memory(&[grant], Ended::Revoked);
-            let about = About { session: Some(grant), ..About::person(&by) };
+            self.end_in_memory(&[grant], GrantEnd::Revoked);
+            let about = AuditSubject { session: Some(grant), ..AuditSubject::person(&by) };
             let line = self.entry(about, "revoke", &json!({"written_after_a_restart": true}), "allowed");
             let _ = self.audit.owe(line).await;
-            self.state().owing.ends.push(OwedEnd { ids: vec![grant], how: Ended::Revoked, by, at_us });
+            self.state().owing.ends.push(UnwrittenEnd { ids: vec![grant], how: GrantEnd::Revoked, by, at_us });
         }
         self.settle().await;
     }
 
     /// Ends grants and all that came from them for their holders, now: sockets close, and what they had started ends. Returns
     /// those that have ended by this.
-    pub(super) fn end_in_memory(&self, ids: &[u128], how: Ended) -> Vec<Arc<Live>> {
-        let ending: Vec<Arc<Live>> = {
+    pub(super) fn end_in_memory(&self, ids: &[u128], how: GrantEnd) -> Vec<Arc<LiveGrant>> {
+        let ending: Vec<Arc<LiveGrant>> = {
             let state = self.state();
             let mut branch: HashSet<u128> = ids.iter().copied().collect();
             // Whoever came from one of them has it above; so deep as there are grants at most.
@@ -152,7 +152,7 @@ impl Gate {
             {}
             state.live.values().filter(|live| branch.contains(&live.id)).cloned().collect()
         };
-        let ending: Vec<Arc<Live>> = ending.into_iter().filter(|live| live.end(how)).collect();
+        let ending: Vec<Arc<LiveGrant>> = ending.into_iter().filter(|live| live.end(how)).collect();
         for live in &ending {
             // What it had of its own in the editor goes with it: terminals, watches, panes.
             let (runtime, id) = (self.runtime.clone(), live.id);
@@ -163,7 +163,7 @@ impl Gate {
     }
 
     /// Ends grants: in memory, and then in the database, now or as soon as there is room.
-    pub(super) async fn end(&self, ids: Vec<u128>, how: Ended, by: &str) -> GrantsRevoked {
+    pub(super) async fn end(&self, ids: Vec<u128>, how: GrantEnd, by: &str) -> GrantsRevoked {
         let ended = self.end_in_memory(&ids, how).len();
         self.put_on_record(ids, how, by, None, ended).await
     }
@@ -172,16 +172,16 @@ impl Gate {
     pub(super) async fn put_on_record(
         &self,
         ids: Vec<u128>,
-        how: Ended,
+        how: GrantEnd,
         by: &str,
-        line: Option<Entry>,
+        line: Option<AuditEntry>,
         ended: usize,
     ) -> GrantsRevoked {
         let logged = match line {
             Some(line) => self.audit.owe(line).await.map(drop),
             None => Ok(()),
         };
-        let owed = OwedEnd { ids, how, by: by.to_owned(), at_us: self.clock.now().0 };
+        let owed = UnwrittenEnd { ids, how, by: by.to_owned(), at_us: self.clock.now().0 };
         let stored = self.store_end(&owed).await;
         let revoked = *stored.as_ref().unwrap_or(&ended);
         let stored = stored.map(drop);
@@ -193,23 +193,23 @@ impl Gate {
     }
 
     /// Has the database know of an end, with the whole branch as it is there. Returns how many grants that were.
-    async fn store_end(&self, owed: &OwedEnd) -> Result<usize, WriteError> {
-        let OwedEnd { ids, how, by, at_us } = owed;
+    async fn store_end(&self, owed: &UnwrittenEnd) -> Result<usize, StoreWriteError> {
+        let UnwrittenEnd { ids, how, by, at_us } = owed;
         let state = match how {
-            Ended::Expired => State::Expired,
-            Ended::Revoked => State::Revoked,
+            GrantEnd::Expired => RequestState::Expired,
+            GrantEnd::Revoked => RequestState::Revoked,
         };
         // With what a holder has narrowed this very moment. Until that is written they stay where they are, over: nobody finds
         // them in neither place.
         let ended = self.store.end_grants(ids.clone(), state.name(), *at_us).await?;
-        let ending: Vec<Arc<Live>> = ended.iter().filter_map(|id| self.state().live.remove(id)).collect();
+        let ending: Vec<Arc<LiveGrant>> = ended.iter().filter_map(|id| self.state().live.remove(id)).collect();
         for live in &ending {
             if live.end(*how) {
                 let (runtime, id) = (self.runtime.clone(), live.id);
                 tokio::spawn(async move { runtime.leave(id).await });
             }
             let args = json!({"by": by, "actions": live.actions.load(Ordering::Relaxed)});
-            self.record_behind(About::holder(live), "end", &args, how.name());
+            self.record_behind(AuditSubject::holder(live), "end", &args, how.name());
             self.metrics.ended(state, self.clock.now().since(live.created_at));
             self.tell_of_grant(live);
         }
@@ -243,18 +243,18 @@ impl Gate {
     }
 
     /// Denies a request, now: nobody can approve it from here on. `None`: it is denied already.
-    pub(super) fn deny_in_memory(&self, denial: Denial) -> Option<Denying<'_>> {
+    pub(super) fn deny_in_memory(&self, denial: DeniedRequest) -> Option<DenialWrite<'_>> {
         let owing = &mut self.state().owing;
         if owing.denial(denial.request).is_some() {
             return None;
         }
         owing.denied.push(denial.clone());
-        Some(Denying { gate: self, denial })
+        Some(DenialWrite { gate: self, denial })
     }
 
-    async fn store_denial(&self, denial: &Denial) -> Result<bool, WriteError> {
-        let open = [State::Requested.name(), State::Pending.name()];
-        self.store.step_request(denial.request, &open, State::Denied.name(), denial.patch.clone()).await
+    async fn store_denial(&self, denial: &DeniedRequest) -> Result<bool, StoreWriteError> {
+        let open = [RequestState::Requested.name(), RequestState::Pending.name()];
+        self.store.step_request(denial.request, &open, RequestState::Denied.name(), denial.patch.clone()).await
     }
 
     /// What is done and not written down yet, in words; nothing if all is.
@@ -273,7 +273,7 @@ impl Gate {
 }
 
 /// What is not written down, if so.
-pub(super) fn unwritten(logged: &Result<(), AuditError>, stored: &Result<(), WriteError>) -> Option<String> {
+pub(super) fn unwritten(logged: &Result<(), AuditError>, stored: &Result<(), StoreWriteError>) -> Option<String> {
     let logged = logged.as_ref().err().map(|why| format!("the audit log has no line of it yet ({})", because(why)));
     let stored = stored.as_ref().err().map(|why| format!("the database does not have it yet ({})", because(why)));
     let missing: Vec<String> = [logged, stored].into_iter().flatten().collect();

@@ -7,23 +7,23 @@ const MAX_COUNTED: usize = 1000;
 
 /// How often each was refused what, lately.
 #[derive(Debug, Default)]
-pub(super) struct Flood(HashMap<(String, String), Count>);
+pub(super) struct RefusalCounts(HashMap<(String, String), RefusalCount>);
 
 #[derive(Clone, Copy, Debug, Default)]
-struct Count {
+struct RefusalCount {
     refused: u64,
     told: u64,
 }
 
 /// What was not told yet.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Rest {
+pub(super) struct UntoldRefusals {
     pub(super) actor: String,
     pub(super) action: String,
     pub(super) refused: u64,
 }
 
-impl Flood {
+impl RefusalCounts {
     /// Counts a refusal; returns the count where it is to be told: the first ones, then at 10, 100, 1,000 and so on.
     pub(super) fn refused(&mut self, actor: &str, action: &str) -> Option<u64> {
         let mut who = (actor.to_owned(), action.to_owned());
@@ -40,9 +40,9 @@ impl Flood {
     }
 
     /// Begins anew, as time has passed. Returns those of whom more were refused than was told.
-    pub(super) fn calm_down(&mut self) -> Vec<Rest> {
+    pub(super) fn calm_down(&mut self) -> Vec<UntoldRefusals> {
         let rest = self.0.drain().filter(|(_, count)| count.refused > count.told);
-        rest.map(|((actor, action), count)| Rest { actor, action, refused: count.refused }).collect()
+        rest.map(|((actor, action), count)| UntoldRefusals { actor, action, refused: count.refused }).collect()
     }
 }
 
@@ -58,18 +58,18 @@ mod tests {
 
     #[test]
     fn ten_thousand_refusals_are_a_handful_of_lines_and_their_number() {
-        let mut flood = Flood::default();
+        let mut flood = RefusalCounts::default();
         let told: Vec<u64> = (0..9_995).filter_map(|_| flood.refused("a", "ask")).collect();
         assert_eq!(told, [1, 2, 3, 10, 100, 1000]);
         assert_eq!(flood.refused("b", "ask"), Some(1), "one does not hide another");
-        let rest = Rest { actor: "a".to_owned(), action: "ask".to_owned(), refused: 9_995 };
+        let rest = UntoldRefusals { actor: "a".to_owned(), action: "ask".to_owned(), refused: 9_995 };
         assert_eq!(flood.calm_down(), [rest], "of the other all was told");
         assert_eq!(flood.calm_down(), []);
     }
 
     #[test]
     fn those_who_are_counted_are_bounded() {
-        let mut flood = Flood::default();
+        let mut flood = RefusalCounts::default();
         for number in 0..10 * MAX_COUNTED {
             flood.refused(&number.to_string(), "ask");
         }

@@ -8,19 +8,19 @@ mod uri;
 
 use std::{pin::pin, sync::Arc, time::Duration};
 
-use prism_core::policy::{Scope, Scopes, person::CallPatience};
+use prism_core::policy::{GrantScope, Scopes, person::CallPatience};
 use prism_editor::{
-    Note, Progress,
-    verbs::{self, Verb},
+    ProgressNote, ProgressSink,
+    verbs::{self, VerbDoc},
 };
 use serde_json::{Map, Value, json};
 use tokio::{sync::Notify, time::interval_at};
 
 pub use news::tell;
-use resources::Open;
+use resources::BufferResources;
 
-use crate::{Gate, Held, Trouble, Waiter};
-use prism_mcp::kit::{Call, DataTool, Failure, Hints, Reply, Server};
+use crate::{ActionWaiter, Gate, GateError, GrantLease};
+use prism_mcp::kit::{BuiltinServer, CallFailure, DataTool, ServerCall, ToolHints, ToolReply};
 
 pub const NAME: &str = "editor";
 
@@ -29,25 +29,25 @@ const STILL: Duration = Duration::from_secs(5);
 
 /// Whose server it is.
 #[derive(Clone)]
-pub struct Holder {
+pub struct EditorGrant {
     pub gate: Arc<Gate>,
-    pub held: Arc<Held>,
+    pub held: Arc<GrantLease>,
     /// Rung when it has tried too often what it may not.
     pub trespassed: Arc<Notify>,
 }
 
 /// The server of one grant.
-pub fn server(holder: &Holder) -> Server {
-    let server = Server::new(NAME, "Prism editor", instructions(holder));
-    let server = match holder.may(Scope::ReadBuffers) || holder.may(Scope::DetectErrors) {
-        true => server.resources(Open(holder.clone())),
+pub fn server(holder: &EditorGrant) -> BuiltinServer {
+    let server = BuiltinServer::new(NAME, "Prism editor", instructions(holder));
+    let server = match holder.may(GrantScope::ReadBuffers) || holder.may(GrantScope::DetectErrors) {
+        true => server.resources(BufferResources(holder.clone())),
         false => server,
     };
     verbs::all().fold(server, |server, verb| server.data_tool(VerbTool { verb, holder: holder.clone() }))
 }
 
 /// What a model is told before it begins.
-fn instructions(holder: &Holder) -> String {
+fn instructions(holder: &EditorGrant) -> String {
     let roots: Vec<String> = holder.held.grant().roots.iter().map(ToString::to_string).collect();
     format!(
         "A person has granted you to work in {}, and nowhere else. Paths are absolute, or relative to the first of these. \
@@ -61,8 +61,8 @@ fn instructions(holder: &Holder) -> String {
 
 /// A verb as a tool.
 struct VerbTool {
-    verb: &'static Verb,
-    holder: Holder,
+    verb: &'static VerbDoc,
+    holder: EditorGrant,
 }
 
 impl DataTool for VerbTool {
@@ -76,11 +76,11 @@ impl DataTool for VerbTool {
         if !holder.held.grant().scopes.has_any_of(action.scopes()) {
             return None;
         }
-        let hints = Hints {
+        let hints = ToolHints {
             read_only: Some(verb.is_read_only()),
             destructive: (!verb.is_read_only()).then_some(verb.is_destructive()),
             open_world: Some(verb.is_destructive()),
-            ..Hints::NONE
+            ..ToolHints::NONE
         };
         let mut entry = json!({
             "name": verb.name,
@@ -94,12 +94,12 @@ impl DataTool for VerbTool {
         Some(entry)
     }
 
-    async fn call(&self, arguments: Map<String, Value>, call: &Call) -> Result<Reply, Failure> {
+    async fn call(&self, arguments: Map<String, Value>, call: &ServerCall) -> Result<ToolReply, CallFailure> {
         Ok(match self.holder.act(self.verb.name, arguments, call).await {
-            Ok(result) => Reply::structured(result),
+            Ok(result) => ToolReply::structured(result),
             Err(trouble) => {
                 let text = format!("{} ({})", trouble.message, trouble.code);
-                Reply::text(text).with_structured(json!(trouble.told())).failed()
+                ToolReply::text(text).with_structured(json!(trouble.told())).failed()
             }
         })
     }
@@ -113,20 +113,20 @@ fn title(name: &str) -> String {
 
 // === impl Holder ===
 
-impl Holder {
-    fn may(&self, scope: Scope) -> bool {
+impl EditorGrant {
+    fn may(&self, scope: GrantScope) -> bool {
         self.held.grant().scopes.has_any_of(Scopes::from(scope))
     }
 
     /// Has the gate do it, and meanwhile tells the client how far it is.
-    async fn act(&self, verb: &str, args: Map<String, Value>, call: &Call) -> Result<Value, Trouble> {
-        let (progress, mut notes) = Progress::channel();
+    async fn act(&self, verb: &str, args: Map<String, Value>, call: &ServerCall) -> Result<Value, GateError> {
+        let (progress, mut notes) = ProgressSink::channel();
         // As for any other call: who does not hear that it waits is told to come back before it gives up (R-08).
         let patience = if call.hears_progress() { CallPatience::Long } else { CallPatience::Short };
-        let waiter = Waiter::client(progress, patience, call.cancelled());
+        let waiter = ActionWaiter::client(progress, patience, call.cancelled());
         let mut acting = pin!(self.gate.act(&self.held, verb, args, waiter));
         let mut still = interval_at(tokio::time::Instant::now() + STILL, STILL);
-        let mut told = Told::default();
+        let mut told = ProgressCounter::default();
         let outcome = loop {
             tokio::select! {
                 biased;
@@ -144,21 +144,21 @@ impl Holder {
 
 /// How far a client was told that its call is. Each number must be larger than the last.
 #[derive(Default)]
-struct Told {
+struct ProgressCounter {
     last: u64,
     /// The work counts by itself.
     counts: bool,
 }
 
-impl Told {
-    fn note(&mut self, call: &Call, note: &Note) {
+impl ProgressCounter {
+    fn note(&mut self, call: &ServerCall, note: &ProgressNote) {
         let counted = note.done.filter(|done| *done > self.last);
         self.counts |= counted.is_some();
         self.last = counted.unwrap_or(self.last + 1);
         call.progress(self.last, note.total.filter(|_| counted.is_some()), &note.message);
     }
 
-    fn still(&mut self, call: &Call) {
+    fn still(&mut self, call: &ServerCall) {
         if !self.counts {
             self.last += 1;
             call.progress(self.last, None, "at work, or waiting until the person has seen it");

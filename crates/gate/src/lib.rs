@@ -37,61 +37,61 @@ use std::{
     time::Duration,
 };
 
-pub use act::Waiter;
-pub use desk::Changes;
-pub use grants::Given;
-pub use live::{Ended, Held};
+pub use act::ActionWaiter;
+pub use desk::ChangeCounts;
+pub use grants::IssuedGrant;
+pub use live::{GrantEnd, GrantLease};
 use prism_config::{self as config, home::Token};
 use prism_core::{
     mesh::Name,
-    policy::{Redaction, Root, State as Stage},
+    policy::{GrantRoot, Redaction, RequestState as Stage},
 };
-use prism_editor::Runtime;
+use prism_editor::BuiltinEditor;
 use prism_os::clock::Clock;
 use prism_store::{
     Store,
-    audit::Audit,
+    audit::AuditLog,
     gate::{GrantFilter, GrantRow},
 };
-use prism_telemetry::{events::Events, gate::GateMetrics};
+use prism_telemetry::{events::EventBus, gate::GateMetrics};
 use tokio::{
     sync::{Notify, watch},
     time::timeout,
 };
 use tracing::info;
-pub use trouble::Trouble;
+pub use trouble::GateError;
 pub use views::read_id;
 
-use self::{ends::Owing, flood::Flood, live::Live};
-use crate::router::Router;
+use self::{ends::UnwrittenEnds, flood::RefusalCounts, live::LiveGrant};
+use crate::router::EditorRouter;
 
 /// How long the editor has for its end. What runs on then is killed with the rest.
 const EDITOR_ENDS_WITHIN: Duration = Duration::from_secs(3);
 
 /// All of the gate. There is one for the daemon's life.
 pub struct Gate {
-    state: Mutex<State>,
+    state: Mutex<GateState>,
     store: Store,
-    pub audit: Arc<Audit>,
+    pub audit: Arc<AuditLog>,
     audit_trouble: Option<String>,
     /// The number of the newest line that the database knows of.
     noted: AtomicU64,
     pub metrics: Arc<GateMetrics>,
-    pub events: Events,
-    runtime: Arc<Router>,
+    pub events: EventBus,
+    runtime: Arc<EditorRouter>,
     messenger: OnceLock<Arc<dyn Messenger>>,
     /// What opens approval. No agent has it.
     secret: Token,
     /// What editors show, and no agent has either: who is taken for an editor sees what all agents do there.
     plugin_secret: Token,
-    settings: RwLock<Arc<Settings>>,
+    settings: RwLock<Arc<GateSettings>>,
     /// Whose machine this is, for the audit.
     person: String,
     clock: Clock,
     /// Rung when the next end of a grant may be another.
     changed: Arc<Notify>,
     /// Grows with each change of what a person looks at.
-    changes: watch::Sender<Changes>,
+    changes: watch::Sender<ChangeCounts>,
     /// Rung at each decision on a request.
     decided: watch::Sender<u64>,
     /// Whether anything may be waiting for a person, and so for its end.
@@ -109,27 +109,27 @@ pub trait Messenger: Send + Sync {
 }
 
 /// What the gate is made of.
-pub struct Opening {
+pub struct GateSetup {
     pub store: Store,
-    pub audit: Arc<Audit>,
+    pub audit: Arc<AuditLog>,
     /// What is wrong with the end of the log, as its opening has found.
     pub audit_trouble: Option<String>,
     /// Where ends are noted that nothing else has room for.
     pub ends: PathBuf,
-    pub runtime: Runtime,
+    pub runtime: BuiltinEditor,
     pub metrics: Arc<GateMetrics>,
     pub secret: Token,
     /// What editors show.
     pub plugin_secret: Token,
-    pub settings: Settings,
+    pub settings: GateSettings,
     /// Whose machine this is, for the audit.
     pub person: String,
 }
 
 /// What a person has set. A reload puts another in its place, whole.
 #[derive(Clone, Debug, Default)]
-pub struct Settings {
-    pub gate: config::Gate,
+pub struct GateSettings {
+    pub gate: config::GateConfig,
     redaction: Redaction,
     /// Whether calls that no rule is about are written down too.
     audits_all: bool,
@@ -138,30 +138,30 @@ pub struct Settings {
 }
 
 #[derive(Default)]
-struct State {
-    live: HashMap<u128, Arc<Live>>,
-    confirmations: confirm::Waiting,
-    flood: Flood,
-    owing: Owing,
+struct GateState {
+    live: HashMap<u128, Arc<LiveGrant>>,
+    confirmations: confirm::ConfirmWaiters,
+    flood: RefusalCounts,
+    owing: UnwrittenEnds,
 }
 
 // === impl Gate ===
 
 impl Gate {
     /// Takes up what the store has of the gate.
-    pub async fn open(opening: Opening) -> anyhow::Result<Arc<Self>> {
-        let Opening { store, audit, audit_trouble, ends, runtime, metrics, secret, plugin_secret, settings, person } =
+    pub async fn open(opening: GateSetup) -> anyhow::Result<Arc<Self>> {
+        let GateSetup { store, audit, audit_trouble, ends, runtime, metrics, secret, plugin_secret, settings, person } =
             opening;
-        let (owing, marks) = Owing::open(&ends);
+        let (owing, marks) = UnwrittenEnds::open(&ends);
         let gate = Arc::new_cyclic(|this| Self {
-            state: Mutex::new(State { owing, ..State::default() }),
+            state: Mutex::new(GateState { owing, ..GateState::default() }),
             store,
             audit,
             audit_trouble,
             noted: AtomicU64::new(0),
-            runtime: Router::new(runtime, metrics.clone(), settings.gate.editors_decide),
+            runtime: EditorRouter::new(runtime, metrics.clone(), settings.gate.editors_decide),
             metrics,
-            events: Events::default(),
+            events: EventBus::default(),
             messenger: OnceLock::new(),
             secret,
             plugin_secret,
@@ -206,13 +206,13 @@ impl Gate {
     }
 
     /// What counts now. Whoever looks twice may see two.
-    pub fn settings(&self) -> Arc<Settings> {
+    pub fn settings(&self) -> Arc<GateSettings> {
         self.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Goes on with other settings. They count from the next request, grant, question and line on; what was given is as it
     /// was given.
-    pub fn obey(&self, settings: Settings) {
+    pub fn obey(&self, settings: GateSettings) {
         self.audit.keep(settings.keep);
         self.runtime.let_decide(settings.gate.editors_decide);
         *self.settings.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(settings);
@@ -234,15 +234,15 @@ impl Gate {
         self.audit.close();
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, GateState> {
         // Nothing panics while it holds the lock, and each change of it is whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes a grant one that can be held.
-    fn enliven(&self, row: GrantRow) -> Option<Arc<Live>> {
+    fn enliven(&self, row: GrantRow) -> Option<Arc<LiveGrant>> {
         Stage::named(&row.state).filter(|stage| stage.is_granted())?;
-        let live = Arc::new(Live::of(row, self.clock.now())?);
+        let live = Arc::new(LiveGrant::of(row, self.clock.now())?);
         live.served(&self.runtime.serving(&live.grant.roots));
         self.state().live.insert(live.id, live.clone());
         self.changed.notify_one();
@@ -263,9 +263,9 @@ impl Gate {
 
 // === impl Settings ===
 
-impl Settings {
+impl GateSettings {
     /// Of `[gate]` and `[audit]`.
-    pub fn of(gate: &config::Gate, audit: &config::Audit) -> Self {
+    pub fn of(gate: &config::GateConfig, audit: &config::AuditConfig) -> Self {
         Self {
             gate: gate.clone(),
             redaction: Redaction::new(&audit.redact, audit.bodies),
@@ -276,12 +276,12 @@ impl Settings {
 }
 
 /// Folders as the store has them.
-fn roots_of(text: &str) -> Option<Vec<Root>> {
+fn roots_of(text: &str) -> Option<Vec<GrantRoot>> {
     let pairs: Vec<(String, String)> = serde_json::from_str(text).ok()?;
-    pairs.iter().map(|(base, beneath)| Root::kept(base, beneath).ok()).collect()
+    pairs.iter().map(|(base, beneath)| GrantRoot::kept(base, beneath).ok()).collect()
 }
 
-fn roots_text(roots: &[Root]) -> String {
+fn roots_text(roots: &[GrantRoot]) -> String {
     let pairs: Vec<(&str, &str)> = roots.iter().map(|root| (root.base(), root.beneath())).collect();
     serde_json::to_string(&pairs).unwrap_or_default()
 }

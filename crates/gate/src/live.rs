@@ -12,13 +12,13 @@ use std::{
 
 use prism_core::{
     Time,
-    policy::{Bucket, Grant, Limits, Scopes, Seen},
+    policy::{Bucket, Grant, GrantLimits, ReviewedText, Scopes},
 };
-use prism_editor::Happening;
+use prism_editor::EditorEvent;
 use prism_store::gate::GrantRow;
 use tokio::sync::watch;
 
-use super::{editors::Served, roots_of};
+use super::{editors::ServingEditors, roots_of};
 
 /// Last actions that are shown of a grant.
 const SHOWN: usize = 10;
@@ -33,12 +33,12 @@ const MAX_SEEN: usize = 64;
 
 /// How a grant ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum GrantEnd {
     Expired,
     Revoked,
 }
 
-pub(super) struct Live {
+pub(super) struct LiveGrant {
     pub(super) id: u128,
     pub(super) request: Option<u128>,
     pub(super) parent: Option<u128>,
@@ -50,26 +50,26 @@ pub(super) struct Live {
     pub(super) lets_servers_run: AtomicBool,
     pub(super) sockets: AtomicUsize,
     pub(super) actions: AtomicU64,
-    ended: watch::Sender<Option<Ended>>,
+    ended: watch::Sender<Option<GrantEnd>>,
     /// Editors that served it and are gone.
     lost: watch::Sender<BTreeSet<String>>,
-    inner: Mutex<Inner>,
+    inner: Mutex<LiveGrantState>,
 }
 
-struct Inner {
+struct LiveGrantState {
     bucket: Bucket,
     refusals: Bucket,
     unwritten: u64,
     trespasses: VecDeque<Time>,
-    last: VecDeque<Done>,
-    served: Served,
+    last: VecDeque<ActionRecord>,
+    served: ServingEditors,
     /// What the person has allowed to be edited, until it is saved.
-    seen: VecDeque<Seen>,
+    seen: VecDeque<ReviewedText>,
 }
 
 /// An action that was done, or was not.
 #[derive(Clone, Debug)]
-pub(super) struct Done {
+pub(super) struct ActionRecord {
     pub(super) at: Time,
     pub(super) verb: String,
     pub(super) about: String,
@@ -77,18 +77,18 @@ pub(super) struct Done {
 }
 
 /// A grant in the hands of its holder: one for each socket.
-pub struct Held {
-    pub(super) live: Arc<Live>,
-    end: watch::Receiver<Option<Ended>>,
+pub struct GrantLease {
+    pub(super) live: Arc<LiveGrant>,
+    end: watch::Receiver<Option<GrantEnd>>,
     lost: watch::Receiver<BTreeSet<String>>,
 }
 
 // === impl Live ===
 
-impl Live {
+impl LiveGrant {
     /// What the store has, as something that can be used; `None` if it is not understood.
     pub(super) fn of(row: GrantRow, now: Time) -> Option<Self> {
-        let limits = Limits {
+        let limits = GrantLimits {
             per_second: row.per_second,
             burst: row.burst,
             max_edit_bytes: u64::try_from(row.max_edit_bytes).ok()?,
@@ -100,13 +100,13 @@ impl Live {
             limits,
             confirms_changes: row.confirms_changes,
         };
-        let inner = Inner {
+        let inner = LiveGrantState {
             bucket: Bucket::full(limits.burst, now),
             refusals: Bucket::full(REFUSALS_AT_ONCE, now),
             unwritten: 0,
             trespasses: VecDeque::new(),
             last: VecDeque::new(),
-            served: Served::default(),
+            served: ServingEditors::default(),
             seen: VecDeque::new(),
         };
         Some(Self {
@@ -127,11 +127,11 @@ impl Live {
     }
 
     /// Ends it, for all who hold it, now. The first end counts; returns whether this is it.
-    pub(super) fn end(&self, how: Ended) -> bool {
+    pub(super) fn end(&self, how: GrantEnd) -> bool {
         self.ended.send_if_modified(|ended| ended.is_none() && ended.replace(how).is_none())
     }
 
-    pub(super) fn ended(&self) -> Option<Ended> {
+    pub(super) fn ended(&self) -> Option<GrantEnd> {
         *self.ended.borrow()
     }
 
@@ -175,7 +175,7 @@ impl Live {
     }
 
     /// Notes what the person has allowed, so that saving it is not another question.
-    pub(super) fn has_seen(&self, parts: Vec<Seen>) {
+    pub(super) fn has_seen(&self, parts: Vec<ReviewedText>) {
         let seen = &mut self.inner().seen;
         for part in parts {
             seen.retain(|known| *known != part);
@@ -187,32 +187,32 @@ impl Live {
     }
 
     /// Whether the person has allowed this. It counts once: what was saved and taken back by hand is another matter.
-    pub(super) fn take_seen(&self, part: &Seen) -> bool {
+    pub(super) fn take_seen(&self, part: &ReviewedText) -> bool {
         let seen = &mut self.inner().seen;
         let at = seen.iter().position(|known| known == part);
         at.and_then(|at| seen.remove(at)).is_some()
     }
 
-    pub(super) fn did(&self, done: Done) {
+    pub(super) fn did(&self, done: ActionRecord) {
         self.actions.fetch_add(1, Ordering::Relaxed);
         let last = &mut self.inner().last;
         last.push_front(done);
         last.truncate(SHOWN);
     }
 
-    pub(super) fn last(&self) -> Vec<Done> {
+    pub(super) fn last(&self) -> Vec<ActionRecord> {
         self.inner().last.iter().cloned().collect()
     }
 
-    fn inner(&self) -> std::sync::MutexGuard<'_, Inner> {
+    fn inner(&self) -> std::sync::MutexGuard<'_, LiveGrantState> {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 // === impl Held ===
 
-impl Held {
-    pub(super) fn new(live: Arc<Live>) -> Self {
+impl GrantLease {
+    pub(super) fn new(live: Arc<LiveGrant>) -> Self {
         live.sockets.fetch_add(1, Ordering::Relaxed);
         let (end, lost) = (live.ended.subscribe(), live.lost.subscribe());
         Self { live, end, lost }
@@ -242,7 +242,7 @@ impl Held {
 
     /// Whether its holder may hear of this: it has a scope for such events, and what it is about lies in a granted folder (A-07,
     ///
-    pub fn hears_of(&self, happening: &Happening) -> bool {
+    pub fn hears_of(&self, happening: &EditorEvent) -> bool {
         let grant = &self.live.grant;
         let granted = |path: &Path| grant.roots.iter().any(|root| root.is_above(&path.to_string_lossy()));
         happening.event.is_seen_with(grant.scopes)
@@ -251,17 +251,17 @@ impl Held {
     }
 
     /// Waits for its end.
-    pub async fn ended(&self) -> Ended {
+    pub async fn ended(&self) -> GrantEnd {
         let mut end = self.end.clone();
         match end.wait_for(Option::is_some).await.map(|ended| *ended) {
             Ok(Some(ended)) => ended,
             // Whoever could end it is gone, and with it the grant.
-            Ok(None) | Err(_) => Ended::Revoked,
+            Ok(None) | Err(_) => GrantEnd::Revoked,
         }
     }
 }
 
-impl Drop for Held {
+impl Drop for GrantLease {
     fn drop(&mut self) {
         self.live.sockets.fetch_sub(1, Ordering::Relaxed);
     }
@@ -269,7 +269,7 @@ impl Drop for Held {
 
 // === impl Ended ===
 
-impl Ended {
+impl GrantEnd {
     /// The close code that says so.
     pub fn close_code(self) -> u16 {
         match self {

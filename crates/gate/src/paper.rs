@@ -3,20 +3,20 @@
 use std::sync::atomic::Ordering;
 
 use prism_api::audit::AuditLine;
-use prism_store::audit::{AuditError, Entry, Head, Query, search};
+use prism_store::audit::{AuditEntry, AuditError, AuditHead, AuditQuery, search};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    Gate, Trouble,
-    flood::Rest,
-    live::Live,
+    Gate, GateError,
+    flood::UntoldRefusals,
+    live::LiveGrant,
     secret::{hash, hex},
 };
 
 /// Who did something, and on whose behalf.
 #[derive(Clone, Debug, Default)]
-pub(super) struct About {
+pub(super) struct AuditSubject {
     pub(super) actor: String,
     pub(super) session: Option<u128>,
     pub(super) request: Option<u128>,
@@ -27,7 +27,7 @@ impl Gate {
     /// Writes an entry; returns its number once it is on disk.
     pub(super) async fn record(
         &self,
-        about: About,
+        about: AuditSubject,
         action: &str,
         args: &Value,
         result: &str,
@@ -39,7 +39,7 @@ impl Gate {
     }
 
     /// The same, and nobody waits for it: for what came of something, which has happened by then.
-    pub(super) fn record_behind(&self, about: About, action: &str, args: &Value, result: &str) {
+    pub(super) fn record_behind(&self, about: AuditSubject, action: &str, args: &Value, result: &str) {
         self.metrics.audited_behind();
         self.audit.write_behind(self.entry(about, action, args, result));
     }
@@ -49,21 +49,21 @@ impl Gate {
         let told = self.state().flood.refused(actor, action);
         if let Some(count) = told {
             let args = if count > 1 { with(args, "so_far", count) } else { args.clone() };
-            let about = About { actor: actor.to_owned(), ..About::default() };
+            let about = AuditSubject { actor: actor.to_owned(), ..AuditSubject::default() };
             self.record_behind(about, action, &args, &format!("refused: {why}"));
         }
     }
 
     /// Writes what a person did that changes nothing by itself, such as to come in.
     pub fn record_person(&self, by: &str, action: &str, args: &Value, result: &str) {
-        self.record_behind(About::person(by), action, args, result);
+        self.record_behind(AuditSubject::person(by), action, args, result);
     }
 
     /// Writes how many refusals there were that had no line of their own, and counts anew.
     pub(super) fn record_rest_of_flood(&self) {
         let rest = self.state().flood.calm_down();
-        for Rest { actor, action, refused } in rest {
-            let about = About { actor, ..About::default() };
+        for UntoldRefusals { actor, action, refused } in rest {
+            let about = AuditSubject { actor, ..AuditSubject::default() };
             self.record_behind(about, &action, &json!({"so_far": refused}), "refused: so many in all");
         }
     }
@@ -90,22 +90,23 @@ impl Gate {
     }
 
     /// The line that the database knows of.
-    pub fn known_head(&self) -> Option<Head> {
+    pub fn known_head(&self) -> Option<AuditHead> {
         self.store.audit_head().ok().flatten()
     }
 
     /// Lines of the log, the newest first.
-    pub async fn lines(&self, query: Query) -> Result<Vec<AuditLine>, Trouble> {
+    pub async fn lines(&self, query: AuditQuery) -> Result<Vec<AuditLine>, GateError> {
         let folder = self.audit.folder().to_owned();
         let search = tokio::task::spawn_blocking(move || search(&folder, &query));
-        let found = search.await.map_err(|_| Trouble::new("failed", 500, "the search ended early; try again"))?;
-        let lines = found.map_err(|error| Trouble::new("failed", 503, format!("{:#}", anyhow::Error::from(error))))?;
+        let found = search.await.map_err(|_| GateError::new("failed", 500, "the search ended early; try again"))?;
+        let lines =
+            found.map_err(|error| GateError::new("failed", 503, format!("{:#}", anyhow::Error::from(error))))?;
         Ok(lines.iter().filter_map(|line| serde_json::from_str(line).ok()).collect())
     }
 
-    pub(super) fn entry(&self, about: About, action: &str, args: &Value, result: &str) -> Entry {
+    pub(super) fn entry(&self, about: AuditSubject, action: &str, args: &Value, result: &str) -> AuditEntry {
         let written = |id: u128| Uuid::from_u128(id).to_string();
-        Entry {
+        AuditEntry {
             actor: about.actor,
             user: self.person.clone(),
             action: action.to_owned(),
@@ -118,8 +119,8 @@ impl Gate {
     }
 }
 
-impl About {
-    pub(super) fn holder(live: &Live) -> Self {
+impl AuditSubject {
+    pub(super) fn holder(live: &LiveGrant) -> Self {
         Self { actor: live.agent.clone(), session: Some(live.id), request: live.request, of: None }
     }
 
@@ -150,6 +151,6 @@ pub(super) fn in_short(args: &Value) -> String {
     if text.chars().count() > 80 { text.chars().take(79).chain(['…']).collect() } else { text }
 }
 
-pub(super) fn lineage(live: &Live) -> Value {
+pub(super) fn lineage(live: &LiveGrant) -> Value {
     json!({"parent": live.parent.map(|id| Uuid::from_u128(id).to_string())})
 }

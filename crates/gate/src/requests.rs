@@ -7,21 +7,21 @@ use prism_api::{
     gate::{AccessRequest, AccessRequested, ApproveRequest, AskerView, ClaimAnswer},
 };
 use prism_core::{
-    policy::{Preset, Root, Scopes, State, Step},
+    policy::{GrantRoot, Preset, RequestState, RequestStep, Scopes},
     time::rfc3339,
 };
 use prism_os::root::real_path;
-use prism_store::gate::{Added, GrantRow, RequestPatch, RequestRow};
+use prism_store::gate::{AddRequestResult, GrantRow, RequestPatch, RequestRow};
 use serde_json::json;
 use subtle::ConstantTimeEq;
 use tokio::time::{Instant, timeout_at};
 use uuid::Uuid;
 
 use super::{
-    Gate, Trouble,
-    ends::{Denial, unwritten},
-    grants::Given,
-    paper::About,
+    Gate, GateError,
+    ends::{DeniedRequest, unwritten},
+    grants::IssuedGrant,
+    paper::AuditSubject,
     roots_text,
     secret::{self, mint, new_id},
     trouble::already,
@@ -39,7 +39,7 @@ const COMING: Duration = Duration::from_secs(2);
 
 impl Gate {
     /// Takes a request. A person hears of it once it is on disk.
-    pub async fn request(&self, ask: AccessRequest, asker: AskerView) -> Result<AccessRequested, Trouble> {
+    pub async fn request(&self, ask: AccessRequest, asker: AskerView) -> Result<AccessRequested, GateError> {
         let scopes = self.understood(&ask)?;
         // Whether a folder is there is told to who asks for it, as one that has mistyped it should know. Whoever goes on asking is
         // seen in the log (L3).
@@ -52,7 +52,7 @@ impl Gate {
             && let Some(root) = roots.iter().find(|root| Path::new(root.base()).starts_with(&own))
         {
             self.record_refusal(&ask.agent_id, "request_access", &json!({"roots": ask.roots}), "forbidden");
-            return Err(Trouble::forbidden(format!("{root} is Prism's own folder, which nobody is granted")));
+            return Err(GateError::forbidden(format!("{root} is Prism's own folder, which nobody is granted")));
         }
         let (claim, claim_hash) = mint()?;
         let (id, now) = (new_id()?, self.clock.now());
@@ -68,7 +68,7 @@ impl Gate {
             roots: roots_text(&roots),
             reason: ask.reason.clone(),
             ttl_s: i64::try_from(ttl.as_secs()).unwrap_or(i64::MAX),
-            state: State::Requested.name().to_owned(),
+            state: RequestState::Requested.name().to_owned(),
             created_at_us: now.0,
             expires_at_us: expires_at.0,
             decided_at_us: None,
@@ -82,24 +82,26 @@ impl Gate {
         let most = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
         let (of_agent, all) = (most(settings.gate.max_requests_per_agent), most(settings.gate.max_requests));
         match self.store.add_request(row, of_agent, all).await? {
-            Added::Added => {}
-            Added::TooManyOfAgent => {
+            AddRequestResult::Added => {}
+            AddRequestResult::TooManyOfAgent => {
                 let why = format!("{} has {of_agent} requests open already; wait for the person", ask.agent_id);
                 return Err(self.too_many(&ask.agent_id, why));
             }
-            Added::TooMany => {
+            AddRequestResult::TooMany => {
                 let why = format!("{all} requests are open already; wait for the person");
                 return Err(self.too_many(&ask.agent_id, why));
             }
         }
-        let about = About { request: Some(id.as_u128()), ..About::agent(&ask.agent_id) };
+        let about = AuditSubject { request: Some(id.as_u128()), ..AuditSubject::agent(&ask.agent_id) };
         if let Err(error) = self.record(about, "request_access", &asked, "requested").await {
             // What is not on record has not happened.
             let _ = self.store.step_request(id.as_u128(), &["REQUESTED"], "EXPIRED", RequestPatch::default()).await;
             return Err(error.into());
         }
-        let open = State::Requested.after(Step::Told).unwrap_or(State::Pending);
-        self.store.step_request(id.as_u128(), &[State::Requested.name()], open.name(), RequestPatch::default()).await?;
+        let open = RequestState::Requested.after(RequestStep::Told).unwrap_or(RequestState::Pending);
+        self.store
+            .step_request(id.as_u128(), &[RequestState::Requested.name()], open.name(), RequestPatch::default())
+            .await?;
         self.metrics.request(open);
         self.somebody_waits();
         self.tell_of_request(id.as_u128());
@@ -114,18 +116,18 @@ impl Gate {
     }
 
     /// What came of a request, for who asked; and, once, the token. Waits for a decision as long as it is told to.
-    pub async fn claim(&self, id: Uuid, claim: &str, wait: Duration) -> Result<ClaimAnswer, Trouble> {
+    pub async fn claim(&self, id: Uuid, claim: &str, wait: Duration) -> Result<ClaimAnswer, GateError> {
         let until = Instant::now() + wait.min(MAX_WAIT);
         let mut decided = self.decided.subscribe();
         loop {
-            let row = self.store.request(id.as_u128())?.ok_or_else(Trouble::unknown_request)?;
+            let row = self.store.request(id.as_u128())?.ok_or_else(GateError::unknown_request)?;
             if !bool::from(secret::hash(claim.as_bytes()).ct_eq(&row.claim_hash)) {
                 self.record_refusal("?", "claim", &json!({"request_id": id}), "unauthorized");
                 self.metrics.failed_auth("claim");
                 // The same as for one that is not there: nobody learns which are.
-                return Err(Trouble::unknown_request());
+                return Err(GateError::unknown_request());
             }
-            let state = State::named(&row.state).unwrap_or(State::Expired);
+            let state = RequestState::named(&row.state).unwrap_or(RequestState::Expired);
             let until = if self.is_coming(&row) { until.max(Instant::now() + COMING) } else { until };
             let waits = (state.is_open() || self.is_coming(&row))
                 && timeout_at(until, decided.changed()).await.is_ok_and(|seen| seen.is_ok());
@@ -143,7 +145,7 @@ impl Gate {
         grant.is_some_and(|grant| grant.ended_at_us.is_none() && grant.expires_at_us > self.clock.now().0)
     }
 
-    async fn claimed(&self, row: &RequestRow, state: State) -> Result<ClaimAnswer, Trouble> {
+    async fn claimed(&self, row: &RequestRow, state: RequestState) -> Result<ClaimAnswer, GateError> {
         let told = ClaimAnswer {
             request_id: written_id(row.id),
             status: state,
@@ -164,7 +166,7 @@ impl Gate {
             return Ok(told);
         }
         let (token, hash) = mint()?;
-        let about = About { request: Some(row.id), ..About::holder(&live) };
+        let about = AuditSubject { request: Some(row.id), ..AuditSubject::holder(&live) };
         self.record(about, "claim", &json!({}), "allowed").await?;
         if self.store.claim(row.id, row.claim_hash, hash).await? {
             self.metrics.token_issued();
@@ -174,16 +176,21 @@ impl Gate {
     }
 
     /// Makes a request a grant: at most what was asked for.
-    pub async fn approve(&self, approve: ApproveRequest, by: &str, wants_token: bool) -> Result<Given, Trouble> {
+    pub async fn approve(
+        &self,
+        approve: ApproveRequest,
+        by: &str,
+        wants_token: bool,
+    ) -> Result<IssuedGrant, GateError> {
         let id = read_id(&approve.request_id)?.as_u128();
-        let row = self.store.request(id)?.ok_or_else(Trouble::unknown_request)?;
-        let about = || About { request: Some(id), ..About::person(by) };
-        let refused = |trouble: Trouble| {
+        let row = self.store.request(id)?.ok_or_else(GateError::unknown_request)?;
+        let about = || AuditSubject { request: Some(id), ..AuditSubject::person(by) };
+        let refused = |trouble: GateError| {
             self.record_behind(about(), "approve", &json!({"agent": row.agent}), &format!("refused: {}", trouble.code));
             trouble
         };
         let now = self.clock.now();
-        let is_open = State::named(&row.state).is_some_and(State::is_open) && row.expires_at_us > now.0;
+        let is_open = RequestState::named(&row.state).is_some_and(RequestState::is_open) && row.expires_at_us > now.0;
         if !is_open || self.is_denied(id) {
             return Err(refused(self.not_pending(&row)));
         }
@@ -191,12 +198,12 @@ impl Gate {
         let scopes = match &approve.approved_scopes {
             None => asked,
             Some(words) => {
-                Scopes::read(words.iter().map(String::as_str)).map_err(|error| Trouble::bad(error.to_string()))?
+                Scopes::read(words.iter().map(String::as_str)).map_err(|error| GateError::bad(error.to_string()))?
             }
         };
         if !scopes.is_within(asked) {
             let more = scopes.without(asked).names().join(", ");
-            return Err(refused(Trouble::forbidden(format!(
+            return Err(refused(GateError::forbidden(format!(
                 "the agent has not asked for {more}; an approval only narrows"
             ))));
         }
@@ -204,15 +211,15 @@ impl Gate {
         let narrowed = |path: &String| {
             let found = asked_roots.iter().find_map(|root| root.narrowed_to(path));
             found.ok_or_else(|| {
-                Trouble::forbidden(format!("the agent has not asked for {path:?}; an approval only narrows"))
+                GateError::forbidden(format!("the agent has not asked for {path:?}; an approval only narrows"))
             })
         };
-        let roots: Vec<Root> = match &approve.approved_roots {
+        let roots: Vec<GrantRoot> = match &approve.approved_roots {
             None => asked_roots.clone(),
             Some(paths) => paths.iter().map(narrowed).collect::<Result<_, _>>().map_err(&refused)?,
         };
         if scopes.is_empty() || roots.is_empty() {
-            return Err(refused(Trouble::bad("approve at least one scope and one root, or deny the request")));
+            return Err(refused(GateError::bad("approve at least one scope and one root, or deny the request")));
         }
         let asked_ttl = u64::try_from(row.ttl_s).ok().filter(|_| approve.ttl_seconds.is_none());
         let ttl = self.ttl(approve.ttl_seconds.or(asked_ttl))?;
@@ -222,7 +229,7 @@ impl Gate {
             let why = format!(
                 "{alive} grants are alive already (gate.max_concurrent_sessions); revoke one first: prism grants"
             );
-            return Err(refused(Trouble::new("too_many", 429, why)));
+            return Err(refused(GateError::new("too_many", 429, why)));
         }
         let grant = GrantRow {
             id: new_id()?.as_u128(),
@@ -231,7 +238,7 @@ impl Gate {
             agent: row.agent.clone(),
             scopes: scopes.to_string(),
             roots: roots_text(&roots),
-            state: State::Approved.name().to_owned(),
+            state: RequestState::Approved.name().to_owned(),
             created_at_us: now.0,
             expires_at_us: (now + ttl).0,
             ended_at_us: None,
@@ -244,37 +251,37 @@ impl Gate {
             "agent": row.agent, "scopes": scopes.names(), "roots": roots.iter().map(ToString::to_string).collect::<Vec<_>>(),
             "ttl_seconds": ttl.as_secs(), "confirm_changes": approve.confirm_changes,
         });
-        let about_grant = About { session: Some(grant.id), ..about() };
+        let about_grant = AuditSubject { session: Some(grant.id), ..about() };
         self.record(about_grant, "approve", &what, "allowed").await?;
         let minted = if wants_token { Some(mint()?) } else { None };
         let hash = minted.as_ref().map(|(_, hash)| *hash);
         if !self.store.approve(id, now.0, by.to_owned(), grant.clone(), hash).await? {
-            let row = self.store.request(id)?.ok_or_else(Trouble::unknown_request)?;
+            let row = self.store.request(id)?.ok_or_else(GateError::unknown_request)?;
             return Err(refused(self.not_pending(&row)));
         }
-        let live = self.enliven(grant).ok_or_else(Trouble::unknown_session)?;
-        self.metrics.request(State::Approved);
+        let live = self.enliven(grant).ok_or_else(GateError::unknown_session)?;
+        self.metrics.request(RequestState::Approved);
         if minted.is_some() {
             self.metrics.token_issued();
         }
         self.decided_on(&row);
         self.tell_of_grant(&live);
         let token = minted.map(|(token, _)| token);
-        Ok(Given { id: Uuid::from_u128(live.id), token, expires_at: live.grant.expires_at })
+        Ok(IssuedGrant { id: Uuid::from_u128(live.id), token, expires_at: live.grant.expires_at })
     }
 
     /// Denies a request: at once, as what takes away (H6). Returns what is not written down yet, if so.
-    pub async fn deny(&self, id: Uuid, reason: Option<String>, by: &str) -> Result<Option<String>, Trouble> {
-        let row = self.store.request(id.as_u128())?.ok_or_else(Trouble::unknown_request)?;
-        let about = About { request: Some(row.id), ..About::person(by) };
+    pub async fn deny(&self, id: Uuid, reason: Option<String>, by: &str) -> Result<Option<String>, GateError> {
+        let row = self.store.request(id.as_u128())?.ok_or_else(GateError::unknown_request)?;
+        let about = AuditSubject { request: Some(row.id), ..AuditSubject::person(by) };
         let what = json!({"agent": row.agent, "reason": reason});
         let patch = RequestPatch {
             decided_at_us: Some(self.clock.now().0),
             decided_by: Some(by.to_owned()),
             denied_because: reason,
         };
-        let is_open = State::named(&row.state).is_some_and(State::is_open);
-        let denying = is_open.then(|| self.deny_in_memory(Denial { request: row.id, patch })).flatten();
+        let is_open = RequestState::named(&row.state).is_some_and(RequestState::is_open);
+        let denying = is_open.then(|| self.deny_in_memory(DeniedRequest { request: row.id, patch })).flatten();
         let Some(denying) = denying else {
             self.record_behind(about, "deny", &what, "refused: not_pending");
             return Err(self.not_pending(&row));
@@ -283,26 +290,29 @@ impl Gate {
         let stored = denying.store().await;
         if matches!(stored, Ok(false)) {
             self.record_behind(about, "deny", &what, "refused: not_pending");
-            let row = self.store.request(row.id)?.ok_or_else(Trouble::unknown_request)?;
+            let row = self.store.request(row.id)?.ok_or_else(GateError::unknown_request)?;
             return Err(self.not_pending(&row));
         }
-        self.metrics.request(State::Denied);
+        self.metrics.request(RequestState::Denied);
         self.decided_on(&row);
         Ok(unwritten(&logged, &stored.map(drop)))
     }
 
-    fn not_pending(&self, row: &RequestRow) -> Trouble {
-        let mut state = State::named(&row.state).filter(|state| !state.is_open()).unwrap_or(State::Expired);
+    fn not_pending(&self, row: &RequestRow) -> GateError {
+        let mut state =
+            RequestState::named(&row.state).filter(|state| !state.is_open()).unwrap_or(RequestState::Expired);
         let (mut by, mut at) = (row.decided_by.clone(), row.decided_at_us);
         if let Some(denial) = self.state().owing.denial(row.id) {
-            state = State::Denied;
+            state = RequestState::Denied;
             (by, at) = (denial.patch.decided_by.clone(), denial.patch.decided_at_us);
         }
         let why = match &by {
-            Some(by) => already(if state == State::Denied { "denied" } else { "approved" }, by, at, self.clock.now()),
+            Some(by) => {
+                already(if state == RequestState::Denied { "denied" } else { "approved" }, by, at, self.clock.now())
+            }
             None => "it expired: nobody decided in time".to_owned(),
         };
-        Trouble::new("not_pending", 409, why)
+        GateError::new("not_pending", 409, why)
     }
 
     fn is_denied(&self, request: u128) -> bool {
@@ -312,22 +322,22 @@ impl Gate {
     /// Nobody has decided on these in time.
     pub(super) fn requests_expired(&self, ids: &[u128]) {
         for id in ids {
-            let about = About { actor: "prism".to_owned(), request: Some(*id), ..About::default() };
+            let about = AuditSubject { actor: "prism".to_owned(), request: Some(*id), ..AuditSubject::default() };
             self.record_behind(about, "request_access", &json!({}), "expired");
-            self.metrics.request(State::Expired);
+            self.metrics.request(RequestState::Expired);
             self.tell_of_request(*id);
         }
         self.decided.send_modify(|count| *count += 1);
     }
 
     /// What is asked for, if it is something that can be granted.
-    fn understood(&self, ask: &AccessRequest) -> Result<Scopes, Trouble> {
+    fn understood(&self, ask: &AccessRequest) -> Result<Scopes, GateError> {
         let name = ask.agent_id.trim();
         if name.is_empty() || name.len() > MAX_NAME || name.chars().any(char::is_control) {
-            return Err(Trouble::bad(format!("agent_id is the agent's name: 1 to {MAX_NAME} bytes in one line")));
+            return Err(GateError::bad(format!("agent_id is the agent's name: 1 to {MAX_NAME} bytes in one line")));
         }
         if ask.reason.trim().is_empty() || ask.reason.len() > MAX_REASON {
-            return Err(Trouble::bad(format!("reason says to a person what for: 1 to {MAX_REASON} bytes")));
+            return Err(GateError::bad(format!("reason says to a person what for: 1 to {MAX_REASON} bytes")));
         }
         let preset = match ask.preset.as_deref() {
             None => Scopes::NONE,
@@ -335,37 +345,37 @@ impl Gate {
                 let known = || Preset::ALL.map(Preset::name).join(", ");
                 let preset = Preset::named(name);
                 preset
-                    .ok_or_else(|| Trouble::bad(format!("there is no preset {name:?}; there are {}", known())))?
+                    .ok_or_else(|| GateError::bad(format!("there is no preset {name:?}; there are {}", known())))?
                     .scopes()
             }
         };
         let scopes =
-            Scopes::read(ask.scopes.iter().map(String::as_str)).map_err(|error| Trouble::bad(error.to_string()))?;
+            Scopes::read(ask.scopes.iter().map(String::as_str)).map_err(|error| GateError::bad(error.to_string()))?;
         let scopes = scopes | preset;
         if scopes.is_empty() || ask.roots.is_empty() || ask.roots.len() > MAX_ROOTS {
-            return Err(Trouble::bad(format!("ask for at least one scope, and for 1 to {MAX_ROOTS} roots")));
+            return Err(GateError::bad(format!("ask for at least one scope, and for 1 to {MAX_ROOTS} roots")));
         }
         Ok(scopes)
     }
 
-    fn ttl(&self, seconds: Option<u64>) -> Result<Duration, Trouble> {
+    fn ttl(&self, seconds: Option<u64>) -> Result<Duration, GateError> {
         let settings = self.settings();
         let longest = settings.gate.max_ttl;
         match seconds.map(Duration::from_secs) {
             None => Ok(settings.gate.default_ttl.min(longest)),
-            Some(Duration::ZERO) => Err(Trouble::bad("ttl_seconds is at least 1")),
+            Some(Duration::ZERO) => Err(GateError::bad("ttl_seconds is at least 1")),
             Some(ttl) if ttl > longest => {
                 let most = longest.as_secs();
-                Err(Trouble::bad(format!("ttl_seconds is at most {most} (gate.max_ttl)")))
+                Err(GateError::bad(format!("ttl_seconds is at most {most} (gate.max_ttl)")))
             }
             Some(ttl) => Ok(ttl),
         }
     }
 
-    fn too_many(&self, agent: &str, why: String) -> Trouble {
+    fn too_many(&self, agent: &str, why: String) -> GateError {
         self.record_refusal(agent, "request_access", &json!({}), "too_many");
         self.metrics.flooded();
-        Trouble { retry_after_ms: Some(10_000), ..Trouble::new("too_many", 429, why) }
+        GateError { retry_after_ms: Some(10_000), ..GateError::new("too_many", 429, why) }
     }
 
     /// Tells of a decision: whoever waits for it, whoever looks on, and the agent, if it can be rung.
@@ -392,16 +402,16 @@ impl Gate {
 
 /// The folders that names lead to in the end: what a person approves is the folder itself, not a link that may lead
 /// elsewhere tomorrow.
-async fn folders(paths: Vec<String>) -> Result<Vec<Root>, Trouble> {
+async fn folders(paths: Vec<String>) -> Result<Vec<GrantRoot>, GateError> {
     let real = |path: &String| {
-        let named = Root::new(path).map_err(|error| Trouble::bad(error.to_string()))?;
+        let named = GrantRoot::new(path).map_err(|error| GateError::bad(error.to_string()))?;
         let real = real_path(Path::new(named.base())).ok().filter(|real| real.is_dir());
-        let real = real.ok_or_else(|| Trouble::bad(format!("{path:?} is no folder on this machine")))?;
-        let real = real.to_str().ok_or_else(|| Trouble::bad(format!("{path:?} has a name that is no UTF-8")))?;
-        Root::new(real).map_err(|error| Trouble::bad(error.to_string()))
+        let real = real.ok_or_else(|| GateError::bad(format!("{path:?} is no folder on this machine")))?;
+        let real = real.to_str().ok_or_else(|| GateError::bad(format!("{path:?} has a name that is no UTF-8")))?;
+        GrantRoot::new(real).map_err(|error| GateError::bad(error.to_string()))
     };
     let look = tokio::task::spawn_blocking(move || paths.iter().map(real).collect());
-    look.await.unwrap_or_else(|_| Err(Trouble::new("failed", 500, "the folders could not be looked at; try again")))
+    look.await.unwrap_or_else(|_| Err(GateError::new("failed", 500, "the folders could not be looked at; try again")))
 }
 
 fn one_line(text: &str) -> String {

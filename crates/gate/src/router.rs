@@ -35,34 +35,34 @@ use std::{
 };
 
 pub use plugin::Plugin;
-pub use prepared::Prepared;
+pub use prepared::RoutedVerb;
 use prism_api::gate::PluginView;
-use prism_core::policy::{Code, Refusal, Root};
+use prism_core::policy::{Code, GrantRoot, Refusal};
 use prism_editor::{
-    Happening, Runtime,
-    protocol::{Limits, POSITIONS, PROTOCOL, Register, Registered, ToPlugin, as_path},
+    BuiltinEditor, EditorEvent,
+    protocol::{POSITIONS, PROTOCOL, PluginLimits, RegisterMessage, RegisteredMessage, ToPlugin, as_path},
 };
 use prism_os::clock::Clock;
 use prism_telemetry::gate::GateMetrics;
 use tokio::sync::{broadcast, mpsc, watch};
-pub use voice::Aside;
+pub use voice::RelayedMessage;
 
 use self::{
-    kept::KeptTexts,
-    owners::{Owners, Stage},
-    plugin::Life,
+    kept::LooseTexts,
+    owners::{FolderOwners, OwnershipStage},
+    plugin::PluginLiveness,
     shows::RunRouter,
 };
 
 /// All editors there are, the built-in one among them. One for the daemon.
 #[derive(Debug)]
-pub struct Router {
-    builtin: Runtime,
-    owners: Owners,
-    kept: KeptTexts,
+pub struct EditorRouter {
+    builtin: BuiltinEditor,
+    owners: FolderOwners,
+    kept: LooseTexts,
     /// What the built-in editor took back from one that left: the text as it was then, by its digest, and whose it was. An
     /// editor that comes back with that text has not changed it meanwhile.
-    adopted: Mutex<HashMap<PathBuf, handover::Adopted>>,
+    adopted: Mutex<HashMap<PathBuf, handover::AdoptedText>>,
     /// Instances that do not say when they began, and when they first came.
     first_seen: Mutex<VecDeque<(String, u64)>>,
     epoch: AtomicU64,
@@ -89,13 +89,13 @@ const MAX_NAME: usize = 128;
 /// Instances that are remembered. Beyond it the oldest is forgotten, and counts as new when it comes back.
 const MAX_SEEN: usize = 256;
 
-impl Router {
+impl EditorRouter {
     /// Over the built-in editor. `decides`: whether a person may decide in others.
-    pub fn new(builtin: Runtime, metrics: Arc<GateMetrics>, decides: bool) -> Arc<Self> {
+    pub fn new(builtin: BuiltinEditor, metrics: Arc<GateMetrics>, decides: bool) -> Arc<Self> {
         let router = Arc::new_cyclic(|this| Self {
             builtin,
-            owners: Owners::new(),
-            kept: KeptTexts::default(),
+            owners: FolderOwners::new(),
+            kept: LooseTexts::default(),
             adopted: Mutex::default(),
             first_seen: Mutex::default(),
             epoch: AtomicU64::new(0),
@@ -116,13 +116,13 @@ impl Router {
     }
 
     /// What happens in any of them.
-    pub fn listen(&self) -> broadcast::Receiver<Arc<Happening>> {
+    pub fn listen(&self) -> broadcast::Receiver<Arc<EditorEvent>> {
         self.builtin.listen()
     }
 
     /// Has what changes from outside beneath a holder's folders told, until it leaves. A folder that cannot be watched is one
     /// that nothing is told of.
-    pub async fn watch(&self, holder: u128, roots: Vec<Root>) {
+    pub async fn watch(&self, holder: u128, roots: Vec<GrantRoot>) {
         let _ = self.builtin.watch(holder, roots).await;
     }
 
@@ -167,10 +167,11 @@ impl Router {
     pub async fn admit(
         &self,
         name: &str,
-        register: &Register,
-    ) -> Result<(Arc<Plugin>, Registered, mpsc::Receiver<ToPlugin>), Refusal> {
+        register: &RegisterMessage,
+    ) -> Result<(Arc<Plugin>, RegisteredMessage, mpsc::Receiver<ToPlugin>), Refusal> {
         check(name, register)?;
-        let register = &Register { decides: register.decides && register.ui && self.decides(), ..register.clone() };
+        let register =
+            &RegisterMessage { decides: register.decides && register.ui && self.decides(), ..register.clone() };
         let roots = real_roots(register.roots.clone()).await?;
         let epoch = self.epoch.fetch_add(1, Ordering::Relaxed) + 1;
         let now = self.clock.now();
@@ -189,14 +190,14 @@ impl Router {
             tokio::spawn(router.keep(plugin.clone()));
         }
         self.metrics.plugins(self.owners.all().len());
-        let registered = Registered {
+        let registered = RegisteredMessage {
             protocol: PROTOCOL,
             assigned_id: plugin.about.connection.clone(),
             bridge_version: env!("CARGO_PKG_VERSION").to_owned(),
             epoch,
             positions: POSITIONS.to_owned(),
             decides: register.decides,
-            limits: Limits {
+            limits: PluginLimits {
                 max_message_bytes: MAX_MESSAGE as u64,
                 max_commands: plugin::MAX_COMMANDS as u64,
                 max_buffers: mirror::MAX_UNSAVED as u64,
@@ -211,9 +212,9 @@ impl Router {
 
     /// Notes that an editor has answered in time, and whether its window did.
     pub fn ponged(&self, plugin: &Plugin, ui: bool) {
-        let life = if ui || !plugin.about.ui { Life::Alive } else { Life::Unsure };
+        let life = if ui || !plugin.about.ui { PluginLiveness::Alive } else { PluginLiveness::Unsure };
         plugin.life.send_if_modified(|now| {
-            let changes = *now != life && *now != Life::Gone;
+            let changes = *now != life && *now != PluginLiveness::Gone;
             if changes {
                 *now = life;
             }
@@ -228,7 +229,7 @@ impl Router {
 
     /// Waits until a connection is to be closed: it was replaced, or the daemon stops.
     pub async fn ended(plugin: &Plugin) {
-        let _ = plugin.life.subscribe().wait_for(|life| *life == Life::Gone).await;
+        let _ = plugin.life.subscribe().wait_for(|life| *life == PluginLiveness::Gone).await;
     }
 
     /// Rung whenever an editor comes, goes, or its folders change hands.
@@ -237,9 +238,9 @@ impl Router {
     }
 
     /// The editors that own something in or above these folders.
-    pub fn serving(&self, roots: &[Root]) -> BTreeSet<String> {
+    pub fn serving(&self, roots: &[GrantRoot]) -> BTreeSet<String> {
         let all = self.owners.all().into_iter();
-        let settled = all.filter(|(plugin, stage)| *stage == Stage::Owner && plugin.touches(roots));
+        let settled = all.filter(|(plugin, stage)| *stage == OwnershipStage::Owner && plugin.touches(roots));
         settled.map(|(plugin, _)| plugin.about.plugin.clone()).collect()
     }
 
@@ -249,11 +250,11 @@ impl Router {
     }
 
     fn listed(&self, is_wanted: impl Fn(&Plugin) -> bool) -> Vec<PluginView> {
-        let told = |(plugin, stage): (Arc<Plugin>, Stage)| {
+        let told = |(plugin, stage): (Arc<Plugin>, OwnershipStage)| {
             let state = match stage {
-                Stage::Unsure => "unsure",
-                Stage::Taking | Stage::Leaving => "changing",
-                Stage::Owner => "owner",
+                OwnershipStage::Unsure => "unsure",
+                OwnershipStage::Taking | OwnershipStage::Leaving => "changing",
+                OwnershipStage::Owner => "owner",
             };
             PluginView {
                 state: Some(state.to_owned()),
@@ -266,7 +267,7 @@ impl Router {
     }
 
     /// When an instance began: what it says, if that is not in the future, or when it first came.
-    fn began(&self, name: &str, register: &Register) -> u64 {
+    fn began(&self, name: &str, register: &RegisterMessage) -> u64 {
         let now = u64::try_from(self.clock.now().0 / 1000).unwrap_or_default();
         if let Some(at) = register.started_at_ms {
             return at.min(now);
@@ -283,14 +284,14 @@ impl Router {
         now
     }
 
-    fn adopted(&self) -> MutexGuard<'_, HashMap<PathBuf, handover::Adopted>> {
+    fn adopted(&self) -> MutexGuard<'_, HashMap<PathBuf, handover::AdoptedText>> {
         // Nothing panics while it holds the lock, and each change of it is whole.
         self.adopted.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Refuses a registration that says nothing usable.
-fn check(name: &str, register: &Register) -> Result<(), Refusal> {
+fn check(name: &str, register: &RegisterMessage) -> Result<(), Refusal> {
     let bad = |why: String| Err(Refusal::new(Code::BadArguments, why));
     let is_name = |text: &str| {
         (1..=MAX_NAME).contains(&text.len()) && text.chars().all(|letter| letter.is_ascii_graphic() && letter != '#')

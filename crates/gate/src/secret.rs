@@ -4,19 +4,19 @@ use prism_os::random::random_id;
 use ring::digest::{SHA256, digest};
 use uuid::Uuid;
 
-use super::Trouble;
+use super::GateError;
 use prism_config::home::Token;
 
 /// A new secret, and what is kept of it.
-pub fn mint() -> Result<(Token, [u8; 32]), Trouble> {
-    let token = Token::random().map_err(|error| Trouble::new("failed", 503, error.to_string()))?;
+pub fn mint() -> Result<(Token, [u8; 32]), GateError> {
+    let token = Token::random().map_err(|error| GateError::new("failed", 503, error.to_string()))?;
     let hash = hash(token.expose().as_bytes());
     Ok((token, hash))
 }
 
 /// A new id. Random from its first digit on: people name things by how their ids begin.
-pub fn new_id() -> Result<Uuid, Trouble> {
-    random_id().ok_or_else(|| Trouble::new("failed", 503, "the system gives no random bytes"))
+pub fn new_id() -> Result<Uuid, GateError> {
+    random_id().ok_or_else(|| GateError::new("failed", 503, "the system gives no random bytes"))
 }
 
 pub fn hash(bytes: &[u8]) -> [u8; 32] {

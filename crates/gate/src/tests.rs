@@ -9,12 +9,12 @@ use prism_api::{
     shown::ShownStep,
 };
 use prism_core::policy::{
-    Limits,
-    person::{AskedUnder, Person, PersonVerdict, Question},
+    GrantLimits,
+    person::{AskedUnder, Person, PersonVerdict, ServerQuestion},
 };
-use prism_editor::{GivenCommand, Progress, Script, Shown, Surroundings};
-use prism_os::census::Owner;
-use prism_store::audit::Query;
+use prism_editor::{ActionPreview, EditorEnvironment, GivenCommand, ProgressSink, Script};
+use prism_os::census::OwnerDaemon;
+use prism_store::audit::AuditQuery;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::time::timeout;
@@ -33,10 +33,10 @@ struct World {
 
 impl World {
     async fn new() -> Self {
-        Self::with(config::Gate::default()).await
+        Self::with(config::GateConfig::default()).await
     }
 
-    async fn with(settings: config::Gate) -> Self {
+    async fn with(settings: config::GateConfig) -> Self {
         let (home, project) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
         Self { gate: open(home.path(), settings).await, home, project }
     }
@@ -45,7 +45,7 @@ impl World {
     async fn again(self) -> Self {
         self.gate.close();
         self.gate.store.close();
-        Self { gate: open(self.home.path(), config::Gate::default()).await, ..self }
+        Self { gate: open(self.home.path(), config::GateConfig::default()).await, ..self }
     }
 
     fn root(&self) -> String {
@@ -59,13 +59,13 @@ impl World {
         (told.request_id.parse().unwrap(), told.claim)
     }
 
-    async fn granted(&self) -> Held {
+    async fn granted(&self) -> GrantLease {
         let (request_id, _) = self.ask().await;
         let given = self.gate.approve(approval(request_id), "test", true).await.unwrap();
         self.gate.hold(Some(given.id), given.token.unwrap().expose().as_bytes()).unwrap()
     }
 
-    async fn narrowed(&self, held: &Held, ask: Value) -> Result<Held, Trouble> {
+    async fn narrowed(&self, held: &GrantLease, ask: Value) -> Result<GrantLease, GateError> {
         let given = self.gate.narrow(held, serde_json::from_value(ask).unwrap()).await?;
         self.gate.hold(Some(given.id), given.token.unwrap().expose().as_bytes())
     }
@@ -81,29 +81,29 @@ impl World {
         }
     }
 
-    async fn say(&self, view: &ConfirmationView, allow: bool) -> Result<(), Trouble> {
+    async fn say(&self, view: &ConfirmationView, allow: bool) -> Result<(), GateError> {
         self.gate.confirm(answer(view, allow), "test").await.map(drop)
     }
 }
 
-async fn open(home: &std::path::Path, settings: config::Gate) -> Arc<Gate> {
-    let surroundings = Surroundings {
+async fn open(home: &std::path::Path, settings: config::GateConfig) -> Arc<Gate> {
+    let surroundings = EditorEnvironment {
         env: BTreeMap::new(),
-        owner: Owner::this_process(home),
+        owner: OwnerDaemon::this_process(home),
         closed: Vec::new(),
         unsaved: None,
-        settings: prism_editor::Settings::default(),
+        settings: prism_editor::EditorSettings::default(),
     };
-    let opening = Opening {
+    let opening = GateSetup {
         store: Store::open(&home.join("prism.db")).unwrap(),
-        audit: Arc::new(Audit::open(&home.join("audit"), Default::default()).unwrap()),
+        audit: Arc::new(AuditLog::open(&home.join("audit"), Default::default()).unwrap()),
         audit_trouble: None,
         ends: home.join("ends"),
-        runtime: Runtime::new(surroundings),
+        runtime: BuiltinEditor::new(surroundings),
         metrics: Arc::default(),
         secret: Token::random().unwrap(),
         plugin_secret: Token::random().unwrap(),
-        settings: Settings { gate: settings, ..Settings::default() },
+        settings: GateSettings { gate: settings, ..GateSettings::default() },
         person: "p".to_owned(),
     };
     Gate::open(opening).await.unwrap()
@@ -126,18 +126,24 @@ fn what_the_editor_shows_is_read_to_the_letter() {
     let script = Script { path: "/p/s".into(), bytes: 9, digest: "ab".into(), content: None, is_cut: true };
     let (cwd, env) = (String::from("/p"), BTreeMap::from([("A".to_owned(), "1".to_owned())]));
     for shown in [
-        Shown::Command {
+        ActionPreview::Command {
             command: GivenCommand::Shell("make".into()),
             cwd: cwd.clone(),
             env: env.clone(),
             timeout_ms: 5,
             runs: vec![script],
         },
-        Shown::Command { command: GivenCommand::List(vec!["ls".into()]), cwd, env, timeout_ms: 5, runs: Vec::new() },
-        Shown::Diff { path: "/p/a".into(), old_text_digest: Some("ab".into()), unified: "+x".into() },
-        Shown::Delete { path: "/p/a".into(), what: "file", bytes: 7 },
-        Shown::Rename { from: "/p/a".into(), to: "/p/b".into(), replaces: true },
-        Shown::Plain { title: "t".into(), lines: vec!["l".into()] },
+        ActionPreview::Command {
+            command: GivenCommand::List(vec!["ls".into()]),
+            cwd,
+            env,
+            timeout_ms: 5,
+            runs: Vec::new(),
+        },
+        ActionPreview::Diff { path: "/p/a".into(), old_text_digest: Some("ab".into()), unified: "+x".into() },
+        ActionPreview::Delete { path: "/p/a".into(), what: "file", bytes: 7 },
+        ActionPreview::Rename { from: "/p/a".into(), to: "/p/b".into(), replaces: true },
+        ActionPreview::Plain { title: "t".into(), lines: vec!["l".into()] },
     ] {
         let shown = json!(shown);
         assert_eq!(json!(serde_json::from_value::<ShownStep>(shown.clone()).unwrap()), shown);
@@ -153,8 +159,8 @@ fn members(value: Value) -> Map<String, Value> {
     members
 }
 
-async fn act(gate: &Gate, held: &Held, action: &str, args: Value) -> Result<Value, &'static str> {
-    gate.act(held, action, members(args), Waiter::patient(Progress::unseen()))
+async fn act(gate: &Gate, held: &GrantLease, action: &str, args: Value) -> Result<Value, &'static str> {
+    gate.act(held, action, members(args), ActionWaiter::patient(ProgressSink::unseen()))
         .await
         .result
         .map_err(|trouble| trouble.code)
@@ -243,7 +249,7 @@ async fn whoever_asks_for_folders_that_are_not_there_is_told_and_seen_in_the_log
     assert!(refused.message.contains("is no folder on this machine"), "{refused:?}");
     let seen = async {
         loop {
-            let lines = world.gate.lines(Query { limit: 100, ..Query::default() }).await.unwrap();
+            let lines = world.gate.lines(AuditQuery { limit: 100, ..AuditQuery::default() }).await.unwrap();
             if format!("{lines:?}").contains("refused: bad_arguments") {
                 return;
             }
@@ -284,7 +290,7 @@ async fn a_revoked_grant_ends_with_all_that_came_from_it() {
     assert_eq!(world.gate.give_up(&child, Uuid::from_u128(parent.id())).await.unwrap_err().code, "forbidden");
     assert_eq!(world.gate.revoke(Uuid::from_u128(parent.id()), "test").await.unwrap().revoked, 3);
     for held in [&parent, &child, &grandchild] {
-        assert_eq!(timeout(LONG, held.ended()).await.unwrap(), Ended::Revoked);
+        assert_eq!(timeout(LONG, held.ended()).await.unwrap(), GrantEnd::Revoked);
         assert_eq!(act(&world.gate, held, "open_file", json!({"path": "x"})).await.unwrap_err(), "revoked");
     }
     assert!(act(&world.gate, &stranger, "get_workspace_info", json!({})).await.is_ok(), "another's goes on");
@@ -298,7 +304,7 @@ async fn a_grant_ends_at_its_time() {
     let given = world.gate.approve(approve, "test", true).await.unwrap();
     let token = given.token.unwrap();
     let held = world.gate.hold(Some(given.id), token.expose().as_bytes()).unwrap();
-    assert_eq!(timeout(LONG, held.ended()).await.unwrap(), Ended::Expired);
+    assert_eq!(timeout(LONG, held.ended()).await.unwrap(), GrantEnd::Expired);
     assert!(world.gate.clock.now() >= given.expires_at, "not before it");
     assert_eq!(world.gate.hold(Some(given.id), token.expose().as_bytes()).err().unwrap().code, "expired");
 }
@@ -359,9 +365,9 @@ async fn who_leaves_takes_the_question_back() {
     assert_eq!(world.say(&view, true).await.unwrap_err().code, "not_waiting");
 }
 
-fn question(digest: u8, wait: Duration) -> Question {
+fn question(digest: u8, wait: Duration) -> ServerQuestion {
     let (agent, digest, asked) = ("a".to_owned(), [digest; 32], AskedUnder::default());
-    Question { kind: "tool", grant: None, agent, digest, shown: json!({}), wait, asked }
+    ServerQuestion { kind: "tool", grant: None, agent, digest, shown: json!({}), wait, asked }
 }
 
 // A late Allow still counts, once; and only for the very same thing.
@@ -404,7 +410,7 @@ async fn an_allow_is_for_so_many_uses_or_for_a_time() {
 
 #[tokio::test]
 async fn the_person_is_not_flooded() {
-    let settings = config::Gate { max_requests_per_agent: 3, max_requests: 5, ..config::Gate::default() };
+    let settings = config::GateConfig { max_requests_per_agent: 3, max_requests: 5, ..config::GateConfig::default() };
     let world = World::with(settings).await;
     let ask = |agent: &str| {
         let ask = json!({"agent_id": agent, "scopes": ["*"], "roots": [world.root()], "reason": "r"});
@@ -430,26 +436,29 @@ async fn other_settings_count_at_once_and_what_was_given_is_as_it_was_given() {
         let ask = json!({"agent_id": "a", "scopes": ["*"], "roots": [world.root()], "reason": "My number is 4711"});
         world.gate.request(serde_json::from_value(ask).unwrap(), AskerView::default()).await
     };
-    let limits = Limits { per_second: 1, ..Limits::default() };
-    let gate = config::Gate { max_requests_per_agent: 2, max_grants: 2, limits, ..config::Gate::default() };
-    let audit =
-        config::Audit { redact: vec!["reason".to_owned()], calls: config::AuditCalls::All, ..config::Audit::default() };
-    world.gate.obey(Settings::of(&gate, &audit));
+    let limits = GrantLimits { per_second: 1, ..GrantLimits::default() };
+    let gate = config::GateConfig { max_requests_per_agent: 2, max_grants: 2, limits, ..config::GateConfig::default() };
+    let audit = config::AuditConfig {
+        redact: vec!["reason".to_owned()],
+        calls: config::AuditCalls::All,
+        ..config::AuditConfig::default()
+    };
+    world.gate.obey(GateSettings::of(&gate, &audit));
     let asked = ask().await.unwrap();
     assert_eq!(ask().await.unwrap_err().code, "too_many", "two of this agent wait");
-    let lines = world.gate.lines(Query { limit: 100, ..Query::default() }).await.unwrap();
+    let lines = world.gate.lines(AuditQuery { limit: 100, ..AuditQuery::default() }).await.unwrap();
     assert!(!json!(lines).to_string().contains("4711"), "{lines:?}");
     assert!(Person::audits_all(&*world.gate));
     let request_id = asked.request_id.parse().unwrap();
     world.gate.approve(approval(request_id), "test", true).await.unwrap();
     let rates: Vec<u32> = world.gate.state().live.values().map(|live| live.grant.limits.per_second).collect();
-    assert!(rates.len() == 2 && rates.contains(&1) && rates.contains(&Limits::default().per_second), "{rates:?}");
+    assert!(rates.len() == 2 && rates.contains(&1) && rates.contains(&GrantLimits::default().per_second), "{rates:?}");
     let (request_id, _) = world.ask().await;
     let third = world.gate.approve(approval(request_id), "test", true).await;
     assert_eq!(third.unwrap_err().code, "too_many", "two are alive");
     drop(held);
 
-    world.gate.obey(Settings::of(&config::Gate { editors_decide: false, ..gate }, &audit));
+    world.gate.obey(GateSettings::of(&config::GateConfig { editors_decide: false, ..gate }, &audit));
     assert!(!world.gate.router().decides());
 }
 
@@ -515,7 +524,7 @@ async fn a_holder_who_keeps_trying_what_it_may_not_is_shown_the_door() {
         tries += 1;
         let outcome = world
             .gate
-            .act(&small, "delete_file", members(json!({"path": "x"})), Waiter::patient(Progress::unseen()))
+            .act(&small, "delete_file", members(json!({"path": "x"})), ActionWaiter::patient(ProgressSink::unseen()))
             .await;
         assert_eq!(outcome.result.unwrap_err().code, "forbidden");
         if outcome.trespassed {

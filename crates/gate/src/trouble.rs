@@ -5,19 +5,19 @@ use prism_core::{
     Time,
     policy::{Code, Refusal},
 };
-use prism_store::{ReadError, WriteError, audit::AuditError};
+use prism_store::{StoreReadError, StoreWriteError, audit::AuditError};
 
 use prism_core::time::ago;
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble {
+pub struct GateError {
     pub code: &'static str,
     pub status: u16,
     pub message: String,
     pub retry_after_ms: Option<u64>,
 }
 
-impl Trouble {
+impl GateError {
     pub fn new(code: &'static str, status: u16, message: impl Into<String>) -> Self {
         Self { code, status, message: message.into(), retry_after_ms: None }
     }
@@ -64,26 +64,26 @@ pub(super) fn already(what: &str, by: &str, at_us: Option<i64>, now: Time) -> St
     format!("already {what} ({by}{when})")
 }
 
-impl From<Refusal> for Trouble {
+impl From<Refusal> for GateError {
     fn from(refusal: Refusal) -> Self {
         let retry_after_ms = refusal.retry_after.map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1));
         Self { code: refusal.code.name(), status: refusal.code.status(), message: refusal.message, retry_after_ms }
     }
 }
 
-impl From<WriteError> for Trouble {
-    fn from(error: WriteError) -> Self {
+impl From<StoreWriteError> for GateError {
+    fn from(error: StoreWriteError) -> Self {
         Self::new("failed", 503, format!("{:#}; nothing was done, try again", anyhow::Error::from(error)))
     }
 }
 
-impl From<ReadError> for Trouble {
-    fn from(error: ReadError) -> Self {
+impl From<StoreReadError> for GateError {
+    fn from(error: StoreReadError) -> Self {
         Self::new("failed", 503, format!("{:#}; try again", anyhow::Error::from(error)))
     }
 }
 
-impl From<AuditError> for Trouble {
+impl From<AuditError> for GateError {
     fn from(error: AuditError) -> Self {
         let why = format!("{:#}", anyhow::Error::from(error));
         Self::new("failed", 503, format!("the audit log cannot be written, so nothing was done: {why}"))

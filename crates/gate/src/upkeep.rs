@@ -10,7 +10,7 @@ use prism_store::gate::RequestFilter;
 use tokio::time::{interval, sleep};
 use tracing::warn;
 
-use super::{Gate, Trouble, live::Ended};
+use super::{Gate, GateError, live::GrantEnd};
 
 /// How often it looks after requests and confirmations.
 const EVERY: Duration = Duration::from_secs(1);
@@ -33,7 +33,7 @@ pub(super) async fn ends(gate: Weak<Gate>) {
         let now = here.clock.now();
         let over: Vec<u128> = here.ending_by(now);
         if !over.is_empty()
-            && let Some(why) = here.end(over, Ended::Expired, "time").await.unwritten
+            && let Some(why) = here.end(over, GrantEnd::Expired, "time").await.unwritten
         {
             // For their holders they are over all the same.
             warn!(why, "Expired grants could not be written down yet");
@@ -91,7 +91,7 @@ impl Gate {
         }
     }
 
-    async fn try_to_end_what_waited(&self) -> Result<(), Trouble> {
+    async fn try_to_end_what_waited(&self) -> Result<(), GateError> {
         let now = self.clock.now().0;
         let open = self.store.requests(&RequestFilter { open_only: true, limit: MOST, ..RequestFilter::default() })?;
         // Not what they show, which may be large.

@@ -3,38 +3,39 @@
 use prism_api::gate::{ActionView, ConfirmationView, GrantView, RequestView};
 use prism_core::{
     Time,
-    policy::{ConfirmationState, Scopes, State},
+    policy::{ConfirmationState, RequestState, Scopes},
     time::rfc3339,
 };
 use prism_store::gate::{ConfirmationFilter, ConfirmationRow, GrantFilter, GrantRow, RequestFilter, RequestRow};
 use uuid::Uuid;
 
-use super::{Gate, Trouble, live::Live, roots_of, secret::hex};
+use super::{Gate, GateError, live::LiveGrant, roots_of, secret::hex};
 
 /// The most of each that is shown at once.
 const MOST: u32 = 200;
 
 impl Gate {
     /// Requests, the newest first.
-    pub fn requests(&self, open_only: bool) -> Result<Vec<RequestView>, Trouble> {
+    pub fn requests(&self, open_only: bool) -> Result<Vec<RequestView>, GateError> {
         let rows = self.store.requests(&RequestFilter { open_only, limit: MOST, ..RequestFilter::default() })?;
         rows.iter().map(|row| self.view_of_request(row)).collect()
     }
 
-    pub fn request_view(&self, id: Uuid) -> Result<RequestView, Trouble> {
-        let row = self.store.request(id.as_u128())?.ok_or_else(Trouble::unknown_request)?;
+    pub fn request_view(&self, id: Uuid) -> Result<RequestView, GateError> {
+        let row = self.store.request(id.as_u128())?.ok_or_else(GateError::unknown_request)?;
         self.view_of_request(&row)
     }
 
     /// Grants that are alive, the newest first, each followed by those that came from it; then, if wanted, those that are
     /// over.
-    pub fn grants(&self, alive_only: bool) -> Result<Vec<GrantView>, Trouble> {
-        let wanted = |live: &&std::sync::Arc<Live>| !alive_only || live.ended().is_none();
+    pub fn grants(&self, alive_only: bool) -> Result<Vec<GrantView>, GateError> {
+        let wanted = |live: &&std::sync::Arc<LiveGrant>| !alive_only || live.ended().is_none();
         let mut live: Vec<_> = self.state().live.values().filter(wanted).cloned().collect();
         live.sort_by_key(|live| std::cmp::Reverse(live.created_at));
         let mut views: Vec<GrantView> = Vec::with_capacity(live.len());
-        let is_root =
-            |one: &&std::sync::Arc<Live>| one.parent.is_none_or(|parent| live.iter().all(|other| other.id != parent));
+        let is_root = |one: &&std::sync::Arc<LiveGrant>| {
+            one.parent.is_none_or(|parent| live.iter().all(|other| other.id != parent))
+        };
         for root in live.iter().filter(is_root) {
             self.branch(root, &live, &mut views);
         }
@@ -48,26 +49,26 @@ impl Gate {
     }
 
     /// Confirmations, the newest first.
-    pub fn confirmations(&self, waiting_only: bool) -> Result<Vec<ConfirmationView>, Trouble> {
+    pub fn confirmations(&self, waiting_only: bool) -> Result<Vec<ConfirmationView>, GateError> {
         let filter = ConfirmationFilter { waiting_only, limit: MOST, ..ConfirmationFilter::default() };
         Ok(self.store.confirmations(&filter)?.into_iter().map(view_of_confirmation).collect())
     }
 
     /// How much waits for the person: requests, and confirmations.
-    pub fn waiting(&self) -> Result<(usize, usize), Trouble> {
+    pub fn waiting(&self) -> Result<(usize, usize), GateError> {
         let requests =
             self.store.requests(&RequestFilter { open_only: true, limit: MOST, ..RequestFilter::default() })?;
         Ok((requests.len(), self.store.waiting_confirmations(MOST)?.len()))
     }
 
-    fn branch(&self, of: &Live, all: &[std::sync::Arc<Live>], views: &mut Vec<GrantView>) {
+    fn branch(&self, of: &LiveGrant, all: &[std::sync::Arc<LiveGrant>], views: &mut Vec<GrantView>) {
         views.push(self.view_of_grant(of));
         for child in all.iter().filter(|live| live.parent == Some(of.id)) {
             self.branch(child, all, views);
         }
     }
 
-    pub(super) fn view_of_request(&self, row: &RequestRow) -> Result<RequestView, Trouble> {
+    pub(super) fn view_of_request(&self, row: &RequestRow) -> Result<RequestView, GateError> {
         let scopes = Scopes::read(row.scopes.split_whitespace()).unwrap_or_default();
         let roots: Vec<String> = roots_of(&row.roots).unwrap_or_default().iter().map(ToString::to_string).collect();
         let (mut had, mut had_roots) = (Scopes::NONE, Vec::new());
@@ -76,10 +77,10 @@ impl Gate {
             had_roots.extend(roots_of(&before.roots).unwrap_or_default());
         }
         let is_new = |root: &&String| !had_roots.iter().any(|had| had.narrowed_to(root).is_some());
-        let decided = State::named(&row.state).unwrap_or(State::Expired);
+        let decided = RequestState::named(&row.state).unwrap_or(RequestState::Expired);
         // What became of the grant says more than that there was one.
         let grant = row.grant_id.filter(|_| decided.is_granted()).and_then(|id| self.store.grant(id).ok()?);
-        let status = grant.and_then(|grant| State::named(&grant.state)).unwrap_or(decided);
+        let status = grant.and_then(|grant| RequestState::named(&grant.state)).unwrap_or(decided);
         Ok(RequestView {
             request_id: written_id(row.id),
             agent_id: row.agent.clone(),
@@ -99,16 +100,16 @@ impl Gate {
         })
     }
 
-    pub(super) fn view_of_grant(&self, live: &Live) -> GrantView {
+    pub(super) fn view_of_grant(&self, live: &LiveGrant) -> GrantView {
         use std::sync::atomic::Ordering::Relaxed;
         let (grant, now) = (&live.grant, self.clock.now());
         let status = match live.ended() {
-            Some(super::Ended::Expired) => State::Expired,
-            Some(super::Ended::Revoked) => State::Revoked,
-            None if live.used.load(Relaxed) => State::Active,
-            None => State::Approved,
+            Some(super::GrantEnd::Expired) => RequestState::Expired,
+            Some(super::GrantEnd::Revoked) => RequestState::Revoked,
+            None if live.used.load(Relaxed) => RequestState::Active,
+            None => RequestState::Approved,
         };
-        let action = |done: super::live::Done| ActionView {
+        let action = |done: super::live::ActionRecord| ActionView {
             at: rfc3339(done.at),
             action: done.verb,
             about: done.about,
@@ -137,8 +138,8 @@ impl Gate {
 
     /// One that is over, as the store has it.
     fn view_of_row(&self, row: GrantRow) -> Option<GrantView> {
-        let state = State::named(&row.state)?;
-        let live = Live::of(row, self.clock.now())?;
+        let state = RequestState::named(&row.state)?;
+        let live = LiveGrant::of(row, self.clock.now())?;
         Some(GrantView { status: state, expires_in_ms: 0, ..self.view_of_grant(&live) })
     }
 }
@@ -166,8 +167,8 @@ pub(super) fn written_id(id: u128) -> String {
 }
 
 /// Reads an id that somebody outside has given.
-pub fn read_id(text: &str) -> Result<Uuid, Trouble> {
-    Uuid::try_parse(text).map_err(|_| Trouble::bad(format!("{text:?} is no id: it is a UUID")))
+pub fn read_id(text: &str) -> Result<Uuid, GateError> {
+    Uuid::try_parse(text).map_err(|_| GateError::bad(format!("{text:?} is no id: it is a UUID")))
 }
 
 pub(super) fn names_of(scopes: Scopes) -> Vec<String> {

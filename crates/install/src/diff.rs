@@ -6,7 +6,7 @@ use similar::{ChangeTag, TextDiff};
 
 /// One line of a diff.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Line {
+pub enum DiffLine {
     Head(String),
     Same(String),
     Added(String),
@@ -27,29 +27,30 @@ const QUOTES: [&str; 4] = ["\"\"\"", "'''", "\"", "'"];
 const SECRET_NAMES: [&str; 7] = ["authorization", "token", "key", "secret", "password", "credential", "bearer"];
 
 /// Returns what changes in a file; `None` is a file that is not there.
-pub fn lines(path: &Path, before: Option<&str>, after: Option<&str>) -> Vec<Line> {
+pub fn lines(path: &Path, before: Option<&str>, after: Option<&str>) -> Vec<DiffLine> {
     lines_as(path, before, after, masked)
 }
 
 /// The same with secrets, for a person who is to see all of it.
-pub fn lines_in_full(path: &Path, before: Option<&str>, after: Option<&str>) -> Vec<Line> {
+pub fn lines_in_full(path: &Path, before: Option<&str>, after: Option<&str>) -> Vec<DiffLine> {
     lines_as(path, before, after, str::to_owned)
 }
 
-fn lines_as(path: &Path, before: Option<&str>, after: Option<&str>, shown: fn(&str) -> String) -> Vec<Line> {
+fn lines_as(path: &Path, before: Option<&str>, after: Option<&str>, shown: fn(&str) -> String) -> Vec<DiffLine> {
     let (old, new) = (before.unwrap_or_default(), after.unwrap_or_default());
     let diff = TextDiff::configure().timeout(LOOKED_FOR).diff_lines(old, new);
     let name = |text: Option<&str>| text.map_or_else(|| "/dev/null".to_owned(), |_| path.display().to_string());
-    let mut lines = vec![Line::Head(format!("--- {}", name(before))), Line::Head(format!("+++ {}", name(after)))];
+    let mut lines =
+        vec![DiffLine::Head(format!("--- {}", name(before))), DiffLine::Head(format!("+++ {}", name(after)))];
     let mut unified = diff.unified_diff();
     for hunk in unified.context_radius(AROUND).iter_hunks() {
-        lines.push(Line::Head(hunk.header().to_string()));
+        lines.push(DiffLine::Head(hunk.header().to_string()));
         for change in hunk.iter_changes() {
             let text = shown(change.value().trim_end_matches(['\n', '\r']));
             lines.push(match change.tag() {
-                ChangeTag::Equal => Line::Same(format!(" {text}")),
-                ChangeTag::Insert => Line::Added(format!("+{text}")),
-                ChangeTag::Delete => Line::Removed(format!("-{text}")),
+                ChangeTag::Equal => DiffLine::Same(format!(" {text}")),
+                ChangeTag::Insert => DiffLine::Added(format!("+{text}")),
+                ChangeTag::Delete => DiffLine::Removed(format!("-{text}")),
             });
         }
     }
@@ -57,7 +58,7 @@ fn lines_as(path: &Path, before: Option<&str>, after: Option<&str>, shown: fn(&s
 }
 
 /// Returns a diff as one text.
-pub fn text(lines: &[Line]) -> String {
+pub fn text(lines: &[DiffLine]) -> String {
     lines.iter().map(|line| format!("{}\n", line.as_str())).collect()
 }
 
@@ -119,7 +120,7 @@ fn sounds_secret(name: &str) -> bool {
 
 // === impl Line ===
 
-impl Line {
+impl DiffLine {
     pub fn as_str(&self) -> &str {
         match self {
             Self::Head(text) | Self::Same(text) | Self::Added(text) | Self::Removed(text) => text,

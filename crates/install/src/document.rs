@@ -5,15 +5,15 @@ use serde_json::Value;
 
 use super::{
     EditError,
-    jsonc::{Empty, Jsonc},
-    node::Node,
+    jsonc::{EmptyObjectRule, Jsonc},
+    node::ConfigNode,
     toml::Toml,
 };
 
 /// The language of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Language {
+pub enum ConfigLanguage {
     /// With comments and trailing commas, whether the program that reads it allows them or not.
     Json,
     Toml,
@@ -24,15 +24,15 @@ pub type Container = Vec<String>;
 
 /// One entry of a file.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
+pub struct ServerEntry {
     pub name: String,
     pub value: Value,
 }
 
 /// A file's text.
 #[derive(Clone, Copy)]
-pub(super) struct Text<'a> {
-    language: Language,
+pub(super) struct ConfigText<'a> {
+    language: ConfigLanguage,
     text: &'a str,
 }
 
@@ -44,47 +44,47 @@ const MARK: char = '\u{feff}';
 
 // === impl Text ===
 
-impl<'a> Text<'a> {
-    pub(super) fn new(language: Language, text: &'a str) -> Self {
+impl<'a> ConfigText<'a> {
+    pub(super) fn new(language: ConfigLanguage, text: &'a str) -> Self {
         Self { language, text }
     }
 
     /// Returns all that the file says.
     pub(super) fn value(self) -> Result<Value, EditError> {
         match self.language {
-            Language::Json => Ok(Jsonc::parse(self.body())?.value()),
-            Language::Toml => Ok(Toml::parse(self.body())?.value()),
+            ConfigLanguage::Json => Ok(Jsonc::parse(self.body())?.value()),
+            ConfigLanguage::Toml => Ok(Toml::parse(self.body())?.value()),
         }
     }
 
     /// Returns the servers, in the order of their names.
-    pub(super) fn entries(self, container: &[String]) -> Result<Vec<Entry>, EditError> {
+    pub(super) fn entries(self, container: &[String]) -> Result<Vec<ServerEntry>, EditError> {
         let value = self.value()?;
         let members = lookup(&value, container).and_then(Value::as_object);
-        let entry = |(name, value): (&String, &Value)| Entry { name: name.clone(), value: value.clone() };
+        let entry = |(name, value): (&String, &Value)| ServerEntry { name: name.clone(), value: value.clone() };
         Ok(members.into_iter().flatten().map(entry).collect())
     }
 
     /// Returns an entry as it is written.
     pub(super) fn raw(self, container: &[String], name: &str) -> Result<Option<String>, EditError> {
         match self.language {
-            Language::Json => Ok(Jsonc::parse(self.body())?.raw(&path(container, name))?.map(str::to_owned)),
-            Language::Toml => Toml::parse(self.body())?.raw(table(container)?, name),
+            ConfigLanguage::Json => Ok(Jsonc::parse(self.body())?.raw(&path(container, name))?.map(str::to_owned)),
+            ConfigLanguage::Toml => Toml::parse(self.body())?.raw(table(container)?, name),
         }
     }
 
-    pub(super) fn insert(self, container: &[String], name: &str, node: &Node) -> Result<String, EditError> {
+    pub(super) fn insert(self, container: &[String], name: &str, node: &ConfigNode) -> Result<String, EditError> {
         let new = match self.language {
-            Language::Json => Jsonc::parse(self.body())?.insert(&path(container, name), node)?,
-            Language::Toml => Toml::parse(self.body())?.insert(table(container)?, name, node)?,
+            ConfigLanguage::Json => Jsonc::parse(self.body())?.insert(&path(container, name), node)?,
+            ConfigLanguage::Toml => Toml::parse(self.body())?.insert(table(container)?, name, node)?,
         };
         self.checked(new, container, name, true)
     }
 
-    pub(super) fn replace(self, container: &[String], name: &str, node: &Node) -> Result<String, EditError> {
+    pub(super) fn replace(self, container: &[String], name: &str, node: &ConfigNode) -> Result<String, EditError> {
         let new = match self.language {
-            Language::Json => Jsonc::parse(self.body())?.replace(&path(container, name), node)?,
-            Language::Toml => Toml::parse(self.body())?.replace(table(container)?, name, node)?,
+            ConfigLanguage::Json => Jsonc::parse(self.body())?.replace(&path(container, name), node)?,
+            ConfigLanguage::Toml => Toml::parse(self.body())?.replace(table(container)?, name, node)?,
         };
         self.checked(new, container, name, true)
     }
@@ -92,12 +92,12 @@ impl<'a> Text<'a> {
     /// Gives a member of an entry another text for a value.
     pub(super) fn set(self, container: &[String], name: &str, field: &str, text: &str) -> Result<String, EditError> {
         let new = match self.language {
-            Language::Json => {
+            ConfigLanguage::Json => {
                 let mut path = path(container, name);
                 path.push(field);
-                Jsonc::parse(self.body())?.replace(&path, &Node::text(text))?
+                Jsonc::parse(self.body())?.replace(&path, &ConfigNode::text(text))?
             }
-            Language::Toml => Toml::parse(self.body())?.set(table(container)?, name, field, text)?,
+            ConfigLanguage::Toml => Toml::parse(self.body())?.set(table(container)?, name, field, text)?,
         };
         self.checked(new, container, name, true)
     }
@@ -107,16 +107,16 @@ impl<'a> Text<'a> {
         let mut path = path(container, name);
         path.push(field);
         let new = match self.language {
-            Language::Json => Jsonc::parse(self.body())?.rename(&path, new)?,
-            Language::Toml => return Err(EditError::Unsafe),
+            ConfigLanguage::Json => Jsonc::parse(self.body())?.rename(&path, new)?,
+            ConfigLanguage::Toml => return Err(EditError::Unsafe),
         };
         self.checked(new, container, name, true)
     }
 
-    pub(super) fn remove(self, container: &[String], name: &str, empty: Empty) -> Result<String, EditError> {
+    pub(super) fn remove(self, container: &[String], name: &str, empty: EmptyObjectRule) -> Result<String, EditError> {
         let new = match self.language {
-            Language::Json => Jsonc::parse(self.body())?.remove(&path(container, name), empty)?,
-            Language::Toml => Toml::parse(self.body())?.remove(table(container)?, name)?,
+            ConfigLanguage::Json => Jsonc::parse(self.body())?.remove(&path(container, name), empty)?,
+            ConfigLanguage::Toml => Toml::parse(self.body())?.remove(table(container)?, name)?,
         };
         self.checked(new, container, name, false)
     }
@@ -124,13 +124,13 @@ impl<'a> Text<'a> {
     /// Returns the elements of a list. Only JSON has lists that we write into.
     pub(super) fn items(self, list: &[String]) -> Result<Vec<Value>, EditError> {
         match self.language {
-            Language::Json => Jsonc::parse(self.body())?.items(&names(list)),
-            Language::Toml => Err(EditError::Unsafe),
+            ConfigLanguage::Json => Jsonc::parse(self.body())?.items(&names(list)),
+            ConfigLanguage::Toml => Err(EditError::Unsafe),
         }
     }
 
     /// Adds an element to a list, or puts it in the place of the one that is ours.
-    pub(super) fn put_item(self, list: &[String], node: &Node, ours: IsOurs) -> Result<String, EditError> {
+    pub(super) fn put_item(self, list: &[String], node: &ConfigNode, ours: IsOurs) -> Result<String, EditError> {
         let text = Jsonc::parse(self.body())?;
         let new = match self.items(list)?.iter().position(ours) {
             Some(at) => text.replace_item(&names(list), at, node)?,
@@ -140,9 +140,14 @@ impl<'a> Text<'a> {
     }
 
     /// Takes all that is ours out of a list.
-    pub(super) fn remove_items(self, list: &[String], ours: IsOurs, empty: Empty) -> Result<String, EditError> {
+    pub(super) fn remove_items(
+        self,
+        list: &[String],
+        ours: IsOurs,
+        empty: EmptyObjectRule,
+    ) -> Result<String, EditError> {
         let mut new = self.body().to_owned();
-        while let Some(at) = Text::new(self.language, &new).items(list)?.iter().position(ours) {
+        while let Some(at) = ConfigText::new(self.language, &new).items(list)?.iter().position(ours) {
             new = Jsonc::parse(&new)?.remove_item(&names(list), at, empty)?;
         }
         self.checked_but(new, list, ours)
@@ -156,7 +161,7 @@ impl<'a> Text<'a> {
     /// Returns the new text, mark and all, if nothing but the entry is another one.
     fn checked(self, new: String, container: &[String], name: &str, is_there: bool) -> Result<String, EditError> {
         let mut before = self.value()?;
-        let mut after = Text::new(self.language, &new).value().map_err(|_| EditError::Unsafe)?;
+        let mut after = ConfigText::new(self.language, &new).value().map_err(|_| EditError::Unsafe)?;
         let found = lookup(&after, container).is_some_and(|servers| servers.get(name).is_some());
         strip(&mut before, container, name);
         strip(&mut after, container, name);
@@ -169,7 +174,7 @@ impl<'a> Text<'a> {
     /// Returns the new text, mark and all, if nothing but what is ours in a list is another one.
     fn checked_but(self, new: String, list: &[String], ours: IsOurs) -> Result<String, EditError> {
         let mut before = self.value()?;
-        let mut after = Text::new(self.language, &new).value().map_err(|_| EditError::Unsafe)?;
+        let mut after = ConfigText::new(self.language, &new).value().map_err(|_| EditError::Unsafe)?;
         strip_items(&mut before, list, ours);
         strip_items(&mut after, list, ours);
         match before == after {

@@ -4,14 +4,14 @@ use std::net::Ipv4Addr;
 
 use serde_json::Value;
 
-use super::{node::Node, surface::Surface};
+use super::{node::ConfigNode, surface::Surface};
 
 /// The name of the entry, in every file.
 pub const NAME: &str = "prism";
 
 /// How a surface comes to the daemon.
 #[derive(Clone, Debug)]
-pub enum Way {
+pub enum SurfaceTransport {
     Http {
         url: String,
         token: String,
@@ -25,14 +25,14 @@ pub enum Way {
 
 /// What says that an entry is ours.
 #[derive(Clone, Debug)]
-pub struct Marks {
+pub struct EntryMarks {
     pub url: String,
     pub token: Option<String>,
 }
 
 // === impl Way ===
 
-impl Way {
+impl SurfaceTransport {
     /// Returns what it is called in reports.
     pub fn transport(&self) -> &'static str {
         match self {
@@ -47,7 +47,7 @@ impl Way {
     }
 
     /// Returns the entry as the surface wants it.
-    pub(super) fn entry(&self, surface: Surface, second_version: bool) -> Node {
+    pub(super) fn entry(&self, surface: Surface, second_version: bool) -> ConfigNode {
         match self {
             Self::Http { url, token } => http(surface, second_version, url, token),
             Self::Stdio { command, home } => stdio(surface, second_version, command, home.as_deref()),
@@ -55,55 +55,58 @@ impl Way {
     }
 }
 
-fn http(surface: Surface, second_version: bool, url: &str, token: &str) -> Node {
-    let url = Node::text(url);
-    let headers = Node::table([("Authorization", Node::Text(format!("Bearer {token}")))]);
+fn http(surface: Surface, second_version: bool, url: &str, token: &str) -> ConfigNode {
+    let url = ConfigNode::text(url);
+    let headers = ConfigNode::table([("Authorization", ConfigNode::Text(format!("Bearer {token}")))]);
     match surface {
         Surface::ClaudeCode | Surface::VsCode => {
-            Node::table([("type", Node::text("http")), ("url", url), ("headers", headers)])
+            ConfigNode::table([("type", ConfigNode::text("http")), ("url", url), ("headers", headers)])
         }
-        Surface::Windsurf => Node::table([("serverUrl", url), ("headers", headers)]),
-        Surface::GeminiCli => Node::table([("httpUrl", url), ("headers", headers)]),
-        Surface::Codex => Node::table([("url", url), ("http_headers", headers)]),
+        Surface::Windsurf => ConfigNode::table([("serverUrl", url), ("headers", headers)]),
+        Surface::GeminiCli => ConfigNode::table([("httpUrl", url), ("headers", headers)]),
+        Surface::Codex => ConfigNode::table([("url", url), ("http_headers", headers)]),
         Surface::OpenCode if second_version => {
-            Node::table([("type", Node::text("remote")), ("url", url), ("headers", headers)])
+            ConfigNode::table([("type", ConfigNode::text("remote")), ("url", url), ("headers", headers)])
         }
-        Surface::OpenCode => Node::table([
-            ("type", Node::text("remote")),
+        Surface::OpenCode => ConfigNode::table([
+            ("type", ConfigNode::text("remote")),
             ("url", url),
             ("headers", headers),
-            ("enabled", Node::Other(true.into())),
+            ("enabled", ConfigNode::Other(true.into())),
         ]),
         Surface::Cursor | Surface::ClaudeDesktop | Surface::Void | Surface::Zed => {
-            Node::table([("url", url), ("headers", headers)])
+            ConfigNode::table([("url", url), ("headers", headers)])
         }
     }
 }
 
-fn stdio(surface: Surface, second_version: bool, command: &str, home: Option<&str>) -> Node {
-    let arguments = || Node::List(vec!["stdio".to_owned()]);
+fn stdio(surface: Surface, second_version: bool, command: &str, home: Option<&str>) -> ConfigNode {
+    let arguments = || ConfigNode::List(vec!["stdio".to_owned()]);
     let mut members = match surface {
         Surface::OpenCode => {
-            vec![("type", Node::text("local")), ("command", Node::List(vec![command.to_owned(), "stdio".to_owned()]))]
+            vec![
+                ("type", ConfigNode::text("local")),
+                ("command", ConfigNode::List(vec![command.to_owned(), "stdio".to_owned()])),
+            ]
         }
         Surface::ClaudeCode | Surface::VsCode => {
-            vec![("type", Node::text("stdio")), ("command", Node::text(command)), ("args", arguments())]
+            vec![("type", ConfigNode::text("stdio")), ("command", ConfigNode::text(command)), ("args", arguments())]
         }
-        _ => vec![("command", Node::text(command)), ("args", arguments())],
+        _ => vec![("command", ConfigNode::text(command)), ("args", arguments())],
     };
     if let Some(home) = home {
         let name = if surface == Surface::OpenCode { "environment" } else { "env" };
-        members.push((name, Node::table([("PRISM_HOME", Node::text(home))])));
+        members.push((name, ConfigNode::table([("PRISM_HOME", ConfigNode::text(home))])));
     }
     if surface == Surface::OpenCode && !second_version {
-        members.push(("enabled", Node::Other(true.into())));
+        members.push(("enabled", ConfigNode::Other(true.into())));
     }
-    Node::Table(members.into_iter().map(|(name, node)| (name.to_owned(), node)).collect())
+    ConfigNode::Table(members.into_iter().map(|(name, node)| (name.to_owned(), node)).collect())
 }
 
 // === impl Marks ===
 
-impl Marks {
+impl EntryMarks {
     /// Returns whether an entry leads to this Prism: to its port, with its token, or by its shim.
     pub fn are_on(&self, entry: &Value) -> bool {
         if let Some(url) = url(entry) {

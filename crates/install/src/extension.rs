@@ -5,7 +5,7 @@ mod archive;
 pub mod kept;
 pub mod program;
 
-use archive::Archive;
+use archive::ZipArchive;
 use serde_json::Value;
 
 /// As the editors know it: its publisher and its name.
@@ -26,7 +26,7 @@ const FILES: &[(&str, &[u8])] = &[
 
 /// Returns the package that an editor installs. The same program makes the same bytes.
 pub fn package() -> Vec<u8> {
-    let mut archive = Archive::default();
+    let mut archive = ZipArchive::default();
     archive.add("[Content_Types].xml", content_types().as_bytes());
     archive.add("extension.vsixmanifest", package_manifest().as_bytes());
     for (name, content) in FILES {

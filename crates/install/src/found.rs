@@ -6,15 +6,15 @@ use serde_json::Value;
 
 use super::{
     ConfigFile, InstallError,
-    document::{Text, lookup},
-    entry::{Marks, NAME},
-    record::{Action, Records},
+    document::{ConfigText, lookup},
+    entry::{EntryMarks, NAME},
+    record::{ChangePurpose, ChangeRecords},
     surface::Surface,
 };
 
 /// An entry named as ours is.
 #[derive(Debug)]
-pub struct Found {
+pub struct PrismEntry {
     pub path: PathBuf,
     pub value: Value,
     /// Whether `prism install` would replace it: it was written by us, or leads to us.
@@ -22,16 +22,21 @@ pub struct Found {
 }
 
 /// Looks for Prism's entry in a surface's config.
-pub fn find(surface: Surface, path: &Path, marks: &Marks, records: &Records) -> Result<Option<Found>, InstallError> {
+pub fn find(
+    surface: Surface,
+    path: &Path,
+    marks: &EntryMarks,
+    records: &ChangeRecords,
+) -> Result<Option<PrismEntry>, InstallError> {
     let file = ConfigFile::open(path)?;
     if file.text.is_none() {
         return Ok(None);
     }
-    let text = Text::new(surface.language(), file.text());
+    let text = ConfigText::new(surface.language(), file.text());
     let whole = text.value().map_err(|source| InstallError::Edit { path: path.to_owned(), source })?;
     let Some(value) = lookup(&whole, &surface.container(&whole)).and_then(|servers| servers.get(NAME)) else {
         return Ok(None);
     };
-    let ours = marks.are_on(value) || records.find(Action::Install, path).is_some();
-    Ok(Some(Found { path: path.to_owned(), value: value.clone(), ours }))
+    let ours = marks.are_on(value) || records.find(ChangePurpose::Install, path).is_some();
+    Ok(Some(PrismEntry { path: path.to_owned(), value: value.clone(), ours }))
 }

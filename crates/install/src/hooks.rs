@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::{
     ConfigFile, InstallError,
-    change::{Change, State, is_contained, undo},
-    document::{Container, Language, Text},
-    jsonc::Empty,
-    node::Node,
-    record::{Action, Edit, Records},
+    change::{ChangeState, FileChange, is_contained, undo},
+    document::{ConfigLanguage, ConfigText, Container},
+    jsonc::EmptyObjectRule,
+    node::ConfigNode,
+    record::{ChangePurpose, ChangeRecords, RecordedEdit},
     surface::Surface,
 };
 
@@ -26,55 +26,70 @@ pub fn install(
     path: PathBuf,
     command: &str,
     loop_limit: u64,
-    records: &Records,
-) -> Result<Change, InstallError> {
+    records: &ChangeRecords,
+) -> Result<FileChange, InstallError> {
     let file = ConfigFile::open(&path)?;
     let in_file = |source| InstallError::Edit { path: path.clone(), source };
     let mut after = file.text().to_owned();
     let mut edits = Vec::new();
-    let mut state = State::Unchanged;
+    let mut state = ChangeState::Unchanged;
     // Cursor reads no file that does not say which version it is.
-    let versioned = Text::new(Language::Json, &after).value().map_err(in_file)?.get("version").is_some();
+    let versioned = ConfigText::new(ConfigLanguage::Json, &after).value().map_err(in_file)?.get("version").is_some();
     if surface == Surface::Cursor && !versioned {
-        after = Text::new(Language::Json, &after).insert(&[], "version", &Node::Other(1.into())).map_err(in_file)?;
-        edits.push(Edit::Added { container: Vec::new(), name: "version".to_owned() });
-        state = State::Added;
+        after = ConfigText::new(ConfigLanguage::Json, &after)
+            .insert(&[], "version", &ConfigNode::Other(1.into()))
+            .map_err(in_file)?;
+        edits.push(RecordedEdit::Added { container: Vec::new(), name: "version".to_owned() });
+        state = ChangeState::Added;
     }
     for (event, node) in hooks(surface, command, loop_limit) {
         let list = list(event);
-        let text = Text::new(Language::Json, &after);
+        let text = ConfigText::new(ConfigLanguage::Json, &after);
         let found = text.items(&list).map_err(in_file)?;
         let known = found.iter().find(|item| is_ours(item));
         if known.is_some_and(|known| is_contained(&node, known)) {
             continue;
         }
-        state = if known.is_some() { State::Updated } else { State::Added };
+        state = if known.is_some() { ChangeState::Updated } else { ChangeState::Added };
         after = text.put_item(&list, &node, is_ours).map_err(in_file)?;
-        edits.push(Edit::Hooked { list });
+        edits.push(RecordedEdit::Hooked { list });
     }
     match state {
-        State::Unchanged => Ok(Change::nothing(file)),
+        ChangeState::Unchanged => Ok(FileChange::nothing(file)),
         state => {
             let name = Some(surface.name());
-            Change::edited_in(Language::Json, file, after, state, Action::Install, name, edits, records)
+            FileChange::edited_in(
+                ConfigLanguage::Json,
+                file,
+                after,
+                state,
+                ChangePurpose::Install,
+                name,
+                edits,
+                records,
+            )
         }
     }
 }
 
 /// Plans that Prism's hooks go.
-pub fn uninstall(surface: Surface, path: PathBuf, records: &Records) -> Result<Change, InstallError> {
-    if let Some(record) = records.find(Action::Install, &path) {
+pub fn uninstall(surface: Surface, path: PathBuf, records: &ChangeRecords) -> Result<FileChange, InstallError> {
+    if let Some(record) = records.find(ChangePurpose::Install, &path) {
         return undo(record);
     }
     let file = ConfigFile::open(&path)?;
     let mut after = file.text().to_owned();
     for (event, _) in hooks(surface, "", 0).into_iter().rev() {
-        let gone = Text::new(Language::Json, &after).remove_items(&list(event), is_ours, Empty::GoesIfOurs);
+        let gone = ConfigText::new(ConfigLanguage::Json, &after).remove_items(
+            &list(event),
+            is_ours,
+            EmptyObjectRule::GoesIfOurs,
+        );
         after = gone.map_err(|source| InstallError::Edit { path: path.clone(), source })?;
     }
     match after == file.text() {
-        true => Ok(Change::nothing(file)),
-        false => Change::removed(file, after),
+        true => Ok(FileChange::nothing(file)),
+        false => FileChange::removed(file, after),
     }
 }
 
@@ -98,21 +113,22 @@ fn list(event: &str) -> Container {
 }
 
 /// The hooks of a surface: the event, and the element of its list.
-fn hooks(surface: Surface, command: &str, loop_limit: u64) -> Vec<(&'static str, Node)> {
-    let run = |hook: &str| ("command", Node::Text(format!("{command} wait --hook {hook}")));
-    let number = |number: u64| Node::Other(number.into());
-    let yes = || Node::Other(true.into());
-    let asks = |hook: &str| Node::table([("type", Node::text("command")), run(hook), ("timeout", number(ASKS_S))]);
+fn hooks(surface: Surface, command: &str, loop_limit: u64) -> Vec<(&'static str, ConfigNode)> {
+    let run = |hook: &str| ("command", ConfigNode::Text(format!("{command} wait --hook {hook}")));
+    let number = |number: u64| ConfigNode::Other(number.into());
+    let yes = || ConfigNode::Other(true.into());
+    let asks =
+        |hook: &str| ConfigNode::table([("type", ConfigNode::text("command")), run(hook), ("timeout", number(ASKS_S))]);
     let waits = |hook: &str| {
-        Node::table([
-            ("type", Node::text("command")),
+        ConfigNode::table([
+            ("type", ConfigNode::text("command")),
             run(hook),
             ("async", yes()),
             ("asyncRewake", yes()),
             ("timeout", number(WAITS_S)),
         ])
     };
-    let group = |hooks: Vec<Node>| Node::table([("hooks", Node::Items(hooks))]);
+    let group = |hooks: Vec<ConfigNode>| ConfigNode::table([("hooks", ConfigNode::Items(hooks))]);
     match surface {
         Surface::ClaudeCode => vec![
             ("SessionStart", group(vec![asks("claude-start"), waits("claude-rewake")])),
@@ -123,7 +139,7 @@ fn hooks(surface: Surface, command: &str, loop_limit: u64) -> Vec<(&'static str,
         }
         Surface::Cursor => {
             let stop = [run("cursor-stop"), ("timeout", number(ASKS_S)), ("loop_limit", number(loop_limit))];
-            vec![("stop", Node::table(stop))]
+            vec![("stop", ConfigNode::table(stop))]
         }
         _ => Vec::new(),
     }

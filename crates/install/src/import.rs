@@ -12,25 +12,25 @@ use toml_edit::{Array, InlineTable};
 use super::{
     ConfigFile, InstallError,
     change::without,
-    document::{Container, Text},
-    entry::Marks,
-    record::Edit,
-    surface::{Scope, Surface},
+    document::{ConfigText, Container},
+    entry::EntryMarks,
+    record::RecordedEdit,
+    surface::{Surface, SurfaceScope},
 };
-use prism_config::{Destination, Env, Sandbox, Transport, mcp_json, raw::check_name, secret};
+use prism_config::{DestinationConfig, Env, SandboxConfig, Transport, mcp_json, raw::check_name, secret};
 
 /// The servers of one file.
-pub struct Servers {
-    pub found: Vec<Found>,
+pub struct SurfaceServers {
+    pub found: Vec<ImportCandidate>,
     container: Container,
 }
 
 /// A server.
-pub struct Found {
+pub struct ImportCandidate {
     /// What it is called there.
     pub name: String,
     /// The same as a destination, or why it stays where it is.
-    pub destination: Result<Destination, String>,
+    pub destination: Result<DestinationConfig, String>,
     /// What was not taken of it.
     pub left_out: Vec<String>,
 }
@@ -38,13 +38,13 @@ pub struct Found {
 /// Returns the servers of a file but for Prism itself.
 pub fn servers(
     surface: Surface,
-    scope: Scope<'_>,
+    scope: SurfaceScope<'_>,
     file: &ConfigFile,
-    marks: &Marks,
+    marks: &EntryMarks,
     env: &Env,
-) -> Result<Servers, InstallError> {
+) -> Result<SurfaceServers, InstallError> {
     let in_file = |source| InstallError::Edit { path: file.path.clone(), source };
-    let text = Text::new(surface.language(), file.text());
+    let text = ConfigText::new(surface.language(), file.text());
     let value = text.value().map_err(in_file)?;
     let container = surface.container(&value);
     let entries = text.entries(&container).map_err(in_file)?;
@@ -54,10 +54,10 @@ pub fn servers(
             let mut left_out = Vec::new();
             let destination =
                 plain(surface, &entry.value).and_then(|plain| destination(plain, scope, file, env, &mut left_out));
-            Found { name: entry.name, destination, left_out }
+            ImportCandidate { name: entry.name, destination, left_out }
         })
         .collect();
-    Ok(Servers { found, container })
+    Ok(SurfaceServers { found, container })
 }
 
 /// Returns a name that a destination may have, as near to another as can be.
@@ -85,20 +85,20 @@ pub fn valid_name(name: &str, is_taken: impl Fn(&str) -> bool) -> String {
 const MOST_LETTERS: usize = 24;
 
 /// Whether two destinations are the same server, whatever they are called.
-pub fn is_same(a: &Destination, b: &Destination) -> bool {
-    let http = |one: &Destination| one.http.as_ref().map(|http| (http.url.clone(), http.headers.clone()));
+pub fn is_same(a: &DestinationConfig, b: &DestinationConfig) -> bool {
+    let http = |one: &DestinationConfig| one.http.as_ref().map(|http| (http.url.clone(), http.headers.clone()));
     a.command == b.command && a.env == b.env && a.cwd == b.cwd && a.sandbox == b.sandbox && http(a) == http(b)
 }
 
 /// Returns whether a destination has values that may be secrets, in plain words.
-pub fn has_literals(destination: &Destination) -> bool {
+pub fn has_literals(destination: &DestinationConfig) -> bool {
     let variables = destination.env.values().any(|value| secret::of_variable(value).is_none());
     let headers = destination.http.iter().flat_map(|http| http.headers.values());
     variables || headers.into_iter().any(|value| secret::of_header(value).is_none())
 }
 
 /// Returns the keys and values of a destination, as `prism.toml` has them.
-pub fn toml(destination: &Destination) -> Vec<(&'static str, toml_edit::Value)> {
+pub fn toml(destination: &DestinationConfig) -> Vec<(&'static str, toml_edit::Value)> {
     let texts = |map: &BTreeMap<String, String>| -> toml_edit::Value {
         map.iter().map(|(name, value)| (name, toml_edit::Value::from(value))).collect::<InlineTable>().into()
     };
@@ -124,7 +124,7 @@ pub fn toml(destination: &Destination) -> Vec<(&'static str, toml_edit::Value)> 
         room.insert("folders", paths(&sandbox.folders).into());
         room.insert("readable", paths(&sandbox.readable).into());
         room.insert("network", sandbox.network.name().into());
-        entry.push(("sandbox", if *sandbox == Sandbox::default() { true.into() } else { room.into() }));
+        entry.push(("sandbox", if *sandbox == SandboxConfig::default() { true.into() } else { room.into() }));
     }
     if !destination.env.is_empty() {
         entry.push(("env", texts(&destination.env)));
@@ -134,14 +134,14 @@ pub fn toml(destination: &Destination) -> Vec<(&'static str, toml_edit::Value)> 
 
 // === impl Servers ===
 
-impl Servers {
+impl SurfaceServers {
     /// Returns the file's text without some of its servers, and what is to be remembered of it.
     pub fn removed(
         &self,
         surface: Surface,
         file: &ConfigFile,
         names: &[String],
-    ) -> Result<(String, Vec<Edit>), InstallError> {
+    ) -> Result<(String, Vec<RecordedEdit>), InstallError> {
         without(surface.language(), file.text(), &self.container, names)
             .map_err(|source| InstallError::Edit { path: file.path.clone(), source })
     }
@@ -216,15 +216,15 @@ fn move_member(entry: &mut Map<String, Value>, from: &str, to: &str) {
 /// Understands an entry in Cursor's words.
 fn destination(
     mut entry: Map<String, Value>,
-    scope: Scope<'_>,
+    scope: SurfaceScope<'_>,
     file: &ConfigFile,
     env: &Env,
     left_out: &mut Vec<String>,
-) -> Result<Destination, String> {
+) -> Result<DestinationConfig, String> {
     // Taken out here and put back below, in our own words; `mcp_json` would fill in what they stand for.
     let variables = take_references(&mut entry, "env");
     let headers = take_references(&mut entry, "headers");
-    let is_project = matches!(scope, Scope::Project(_));
+    let is_project = matches!(scope, SurfaceScope::Project(_));
     for key in ["command", "args", "url", "serverUrl", "httpUrl", "cwd", "sandbox", "env", "headers"] {
         if let Some(found) = entry.get(key).and_then(|value| placeholder(value, is_project)) {
             return Err(format!("its {key} has {found} in it, which only an editor fills in"));

@@ -21,8 +21,8 @@ use jsonc_parser::{
 use serde_json::Value;
 
 use super::{
-    EditError, Spot,
-    node::{Layout, Node},
+    EditError, LineColumn,
+    node::{ConfigNode, JsonLayout},
     splice::{Splice, apply, newline},
 };
 
@@ -37,14 +37,14 @@ pub(super) struct Jsonc<'a> {
 
 /// A member of an object.
 #[derive(Clone, Copy)]
-struct Member<'m, 'a> {
+struct JsonMember<'m, 'a> {
     parent: &'m Object<'a>,
     property: &'m ObjectProp<'a>,
 }
 
 /// Whether objects that are left empty go too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Empty {
+pub(super) enum EmptyObjectRule {
     /// They were there before.
     Stays,
     /// If they look like ones that we made.
@@ -72,7 +72,10 @@ impl<'a> Jsonc<'a> {
         let root = match parsed.value {
             Some(Ast::Object(root)) => Some(root),
             Some(other) => {
-                return Err(EditError::WrongType { spot: Spot::of(text, other.start()), what: "the file".to_owned() });
+                return Err(EditError::WrongType {
+                    spot: LineColumn::of(text, other.start()),
+                    what: "the file".to_owned(),
+                });
             }
             None => None,
         };
@@ -90,10 +93,10 @@ impl<'a> Jsonc<'a> {
     }
 
     /// Returns the text with a member that is not there yet, and the objects around it that it needs.
-    pub(super) fn insert(&self, path: &[&str], node: &Node) -> Result<String, EditError> {
+    pub(super) fn insert(&self, path: &[&str], node: &ConfigNode) -> Result<String, EditError> {
         let newline = newline(self.text);
         let Some(root) = &self.root else {
-            let layout = Layout::Lines { indent: String::new(), unit: "  ".to_owned(), newline };
+            let layout = JsonLayout::Lines { indent: String::new(), unit: "  ".to_owned(), newline };
             let gap = if self.text.is_empty() || self.text.ends_with('\n') { "" } else { newline };
             return Ok(format!(
                 "{}{gap}{}{newline}",
@@ -119,8 +122,8 @@ impl<'a> Jsonc<'a> {
     }
 
     /// Returns the text with another value for a member that is there.
-    pub(super) fn replace(&self, path: &[&str], node: &Node) -> Result<String, EditError> {
-        let Member { parent, property } = self.member(path)?.ok_or(EditError::Unsafe)?;
+    pub(super) fn replace(&self, path: &[&str], node: &ConfigNode) -> Result<String, EditError> {
+        let JsonMember { parent, property } = self.member(path)?.ok_or(EditError::Unsafe)?;
         let value = &property.value;
         let in_lines = self.text[value.start()..value.end()].contains('\n') || self.in_lines(parent);
         let layout = self.layout(in_lines, self.indent(property.start()), parent);
@@ -134,8 +137,8 @@ impl<'a> Jsonc<'a> {
     }
 
     /// Returns the text without a member. Nothing else moves.
-    pub(super) fn remove(&self, path: &[&str], empty: Empty) -> Result<String, EditError> {
-        let Some(Member { parent, property }) = self.member(path)? else {
+    pub(super) fn remove(&self, path: &[&str], empty: EmptyObjectRule) -> Result<String, EditError> {
+        let Some(JsonMember { parent, property }) = self.member(path)? else {
             return Ok(self.text.to_owned());
         };
         if parent.properties.len() > 1 {
@@ -152,18 +155,18 @@ impl<'a> Jsonc<'a> {
             return Ok(apply(self.text, vec![Splice::cut(property.start()..end)]));
         }
         match (empty, path) {
-            (Empty::GoesIfOurs, [around @ .., _]) if !around.is_empty() => self.remove(around, empty),
-            (Empty::GoesIfOurs, _) => {
+            (EmptyObjectRule::GoesIfOurs, [around @ .., _]) if !around.is_empty() => self.remove(around, empty),
+            (EmptyObjectRule::GoesIfOurs, _) => {
                 let after = &self.text[parent.end()..];
                 let line_end = if after.starts_with("\r\n") { 2 } else { usize::from(after.starts_with('\n')) };
                 Ok(apply(self.text, vec![Splice::cut(parent.start()..parent.end() + line_end)]))
             }
-            (Empty::Stays, _) => Ok(apply(self.text, vec![Splice::cut(inside)])),
+            (EmptyObjectRule::Stays, _) => Ok(apply(self.text, vec![Splice::cut(inside)])),
         }
     }
 
     /// What adds the rest of a path to an object that has none of it.
-    fn insertion(&self, root: &Object<'a>, target: &Object<'a>, rest: &[&str], node: &Node) -> Vec<Splice> {
+    fn insertion(&self, root: &Object<'a>, target: &Object<'a>, rest: &[&str], node: &ConfigNode) -> Vec<Splice> {
         let Some(last) = target.properties.last() else {
             let in_lines = root.properties.is_empty() || self.text[root.start()..root.end()].contains('\n');
             let layout = self.layout(in_lines, self.indent(target.start()), root);
@@ -215,7 +218,7 @@ impl<'a> Jsonc<'a> {
         splices
     }
 
-    fn member(&self, path: &[&str]) -> Result<Option<Member<'_, 'a>>, EditError> {
+    fn member(&self, path: &[&str]) -> Result<Option<JsonMember<'_, 'a>>, EditError> {
         let (Some(root), [around @ .., name]) = (&self.root, path) else {
             return Ok(None);
         };
@@ -226,7 +229,7 @@ impl<'a> Jsonc<'a> {
                 None => return Ok(None),
             }
         }
-        Ok(self.find(parent, name)?.map(|property| Member { parent, property }))
+        Ok(self.find(parent, name)?.map(|property| JsonMember { parent, property }))
     }
 
     /// Finds a member by its name. Of two, programs take one or the other, so we touch neither.
@@ -234,14 +237,16 @@ impl<'a> Jsonc<'a> {
         let mut found = object.properties.iter().filter(|property| property.name.as_str() == name);
         let first = found.next();
         match found.next() {
-            Some(second) => Err(EditError::Twice { spot: Spot::of(self.text, second.start()), name: name.to_owned() }),
+            Some(second) => {
+                Err(EditError::Twice { spot: LineColumn::of(self.text, second.start()), name: name.to_owned() })
+            }
             None => Ok(first),
         }
     }
 
     fn as_object<'m>(&self, property: &'m ObjectProp<'a>, name: &str) -> Result<&'m Object<'a>, EditError> {
         property.value.as_object().ok_or_else(|| EditError::WrongType {
-            spot: Spot::of(self.text, property.start()),
+            spot: LineColumn::of(self.text, property.start()),
             what: format!("{name:?}"),
         })
     }
@@ -256,10 +261,10 @@ impl<'a> Jsonc<'a> {
         object.properties.first().is_some_and(|first| &self.text[first.name.end()..first.value.start()] == ":")
     }
 
-    fn layout(&self, in_lines: bool, indent: String, near: &Object<'a>) -> Layout {
+    fn layout(&self, in_lines: bool, indent: String, near: &Object<'a>) -> JsonLayout {
         match in_lines {
-            true => Layout::Lines { indent, unit: self.unit(), newline: newline(self.text) },
-            false => Layout::Line { tight: self.is_tight(near) },
+            true => JsonLayout::Lines { indent, unit: self.unit(), newline: newline(self.text) },
+            false => JsonLayout::Line { tight: self.is_tight(near) },
         }
     }
 
@@ -312,13 +317,13 @@ impl<'a> Jsonc<'a> {
 }
 
 /// Returns a member, within as many objects of ours as its path has names left.
-fn nested(path: &[&str], node: &Node, layout: &Layout) -> String {
+fn nested(path: &[&str], node: &ConfigNode, layout: &JsonLayout) -> String {
     match path {
         [] => String::new(),
         [name] => layout.member(name, node),
         [name, rest @ ..] => {
             let container = layout.container(&nested(rest, node, &layout.inner()));
-            layout.member(name, &Node::Raw(container))
+            layout.member(name, &ConfigNode::Raw(container))
         }
     }
 }
@@ -348,7 +353,7 @@ fn value(ast: &Ast<'_>) -> Value {
 
 fn broken(error: &ParseError) -> EditError {
     EditError::Broken {
-        spot: Spot { line: error.line_display(), column: error.column_display() },
+        spot: LineColumn { line: error.line_display(), column: error.column_display() },
         problem: error.kind().to_string(),
     }
 }

@@ -27,9 +27,9 @@ mod tests;
 
 use std::{io, path::PathBuf};
 
-pub use change::{Change, State, install, undo, uninstall};
+pub use change::{ChangeState, FileChange, install, undo, uninstall};
 pub use file::ConfigFile;
-pub use record::{Action, Edit, Records};
+pub use record::{ChangePurpose, ChangeRecords, RecordedEdit};
 
 /// Why a config was not changed. It is as it was.
 #[derive(Debug, thiserror::Error)]
@@ -76,20 +76,20 @@ pub enum InstallError {
 #[derive(Debug, thiserror::Error)]
 pub enum EditError {
     #[error("the file is broken: {problem}")]
-    Broken { spot: Spot, problem: String },
+    Broken { spot: LineColumn, problem: String },
     #[error("{what} is not an object")]
-    WrongType { spot: Spot, what: String },
+    WrongType { spot: LineColumn, what: String },
     #[error("{what} is not a list")]
-    NoList { spot: Spot, what: String },
+    NoList { spot: LineColumn, what: String },
     #[error("{name:?} is there twice")]
-    Twice { spot: Spot, name: String },
+    Twice { spot: LineColumn, name: String },
     #[error("the file is written in a way that cannot be edited safely")]
     Unsafe,
 }
 
 /// A place in a text. Line and column count from one, as editors do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Spot {
+pub struct LineColumn {
     line: usize,
     column: usize,
 }
@@ -111,7 +111,7 @@ impl EditError {
 
 // === impl Spot ===
 
-impl Spot {
+impl LineColumn {
     fn of(text: &str, place: usize) -> Self {
         let before = text.get(..place).unwrap_or(text);
         let start = before.rfind('\n').map_or(0, |end| end + 1);

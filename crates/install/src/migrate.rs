@@ -6,17 +6,17 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::{
-    Action, Change, ConfigFile, InstallError, Records, State,
-    document::{Entry, Text},
+    ChangePurpose, ChangeRecords, ChangeState, ConfigFile, FileChange, InstallError,
+    document::{ConfigText, ServerEntry},
     entry::{headers, is_loopback, same_authority},
-    record::Edit,
+    record::RecordedEdit,
     surface::Surface,
 };
-use prism_config::Http;
+use prism_config::HttpConfig;
 
 /// What becomes of a file's old entries.
-pub struct Migration {
-    pub change: Change,
+pub struct ConfigMigration {
+    pub change: FileChange,
     /// Names of the entries that are changed.
     pub changed: Vec<String>,
     /// Those that stay, and why.
@@ -25,28 +25,28 @@ pub struct Migration {
 
 /// Which entries are meant.
 #[derive(Clone, Copy)]
-pub struct Reach<'a> {
+pub struct MigrationScope<'a> {
     /// Those that lead to the daemon at this URL always are: it answers at both paths.
     pub daemon: &'a str,
     /// Others are if there is somebody who asks the server, and it answers.
-    pub ask: Option<&'a dyn Fn(Http) -> Result<(), String>>,
+    pub ask: Option<&'a dyn Fn(HttpConfig) -> Result<(), String>>,
 }
 
 /// Plans the change of a file; `None` if it has no old entries.
 pub fn plan(
     surface: Surface,
     file: ConfigFile,
-    reach: Reach<'_>,
-    records: &Records,
-) -> Result<Option<Migration>, InstallError> {
+    reach: MigrationScope<'_>,
+    records: &ChangeRecords,
+) -> Result<Option<ConfigMigration>, InstallError> {
     let in_file = |source| InstallError::Edit { path: file.path.clone(), source };
     let language = surface.language();
-    let value = Text::new(language, file.text()).value().map_err(in_file)?;
+    let value = ConfigText::new(language, file.text()).value().map_err(in_file)?;
     let container = surface.container(&value);
     let mut after = file.text().to_owned();
     let (mut edits, mut changed, mut kept) = (Vec::new(), Vec::new(), Vec::new());
-    for entry in Text::new(language, file.text()).entries(&container).map_err(in_file)? {
-        let Some(old) = Old::of(surface, &entry) else {
+    for entry in ConfigText::new(language, file.text()).entries(&container).map_err(in_file)? {
+        let Some(old) = SseEntry::of(surface, &entry) else {
             continue;
         };
         let new_url = match old.new_url(reach) {
@@ -56,26 +56,34 @@ pub fn plan(
                 continue;
             }
         };
-        let raw = |text: &str| Text::new(language, text).raw(&container, &entry.name);
+        let raw = |text: &str| ConfigText::new(language, text).raw(&container, &entry.name);
         let before = raw(&after).map_err(in_file)?.unwrap_or_default();
         after = old.rewritten(surface, &container, &entry.name, &new_url, &after).map_err(in_file)?;
         let new = raw(&after).map_err(in_file)?.unwrap_or_default();
         let (container, name) = (container.clone(), entry.name.clone());
-        edits.push(Edit::Changed { container, name, old: before, new });
+        edits.push(RecordedEdit::Changed { container, name, old: before, new });
         changed.push(entry.name);
     }
     if edits.is_empty() && kept.is_empty() {
         return Ok(None);
     }
     let change = match edits.is_empty() {
-        true => Change::nothing(file),
-        false => Change::edited(file, after, State::Changed, Action::Migrate, Some(surface), edits, records)?,
+        true => FileChange::nothing(file),
+        false => FileChange::edited(
+            file,
+            after,
+            ChangeState::Changed,
+            ChangePurpose::Migrate,
+            Some(surface),
+            edits,
+            records,
+        )?,
     };
-    Ok(Some(Migration { change, changed, kept }))
+    Ok(Some(ConfigMigration { change, changed, kept }))
 }
 
 /// What is old about an entry.
-struct Old<'e> {
+struct SseEntry<'e> {
     /// The member that holds the URL.
     field: &'static str,
     url: &'e str,
@@ -87,8 +95,8 @@ struct Old<'e> {
 
 // === impl Old ===
 
-impl<'e> Old<'e> {
-    fn of(surface: Surface, entry: &'e Entry) -> Option<Self> {
+impl<'e> SseEntry<'e> {
+    fn of(surface: Surface, entry: &'e ServerEntry) -> Option<Self> {
         let (field, url) = ["url", "serverUrl", "httpUrl"]
             .into_iter()
             .find_map(|field| Some((field, entry.value.get(field)?.as_str()?)))?;
@@ -106,7 +114,7 @@ impl<'e> Old<'e> {
     }
 
     /// Returns where the server is found by the new transport, or why that is not known.
-    fn new_url(&self, reach: Reach<'_>) -> Result<String, String> {
+    fn new_url(&self, reach: MigrationScope<'_>) -> Result<String, String> {
         let shown = self.url.split('?').next().unwrap_or_default();
         let url = match split(self.url) {
             Some((base, rest)) => format!("{base}/mcp{rest}"),
@@ -121,7 +129,7 @@ impl<'e> Old<'e> {
         let Some(ask) = reach.ask else {
             return Err("leads to another server, which may not speak Streamable HTTP; --all asks it".to_owned());
         };
-        match ask(Http { headers: self.headers.clone(), ..Http::new(&url) }) {
+        match ask(HttpConfig { headers: self.headers.clone(), ..HttpConfig::new(&url) }) {
             Ok(()) => Ok(url),
             Err(why) => Err(format!("does not answer at {}: {why}", url.split('?').next().unwrap_or_default())),
         }
@@ -136,12 +144,12 @@ impl<'e> Old<'e> {
         text: &str,
     ) -> Result<String, super::EditError> {
         let language = surface.language();
-        let mut text = Text::new(language, text).set(container, name, self.field, new_url)?;
+        let mut text = ConfigText::new(language, text).set(container, name, self.field, new_url)?;
         if let Some(kind) = self.kind {
             let word = if kind == "type" { "http" } else { "streamable-http" };
-            text = Text::new(language, &text).set(container, name, kind, word)?;
+            text = ConfigText::new(language, &text).set(container, name, kind, word)?;
         } else if surface == Surface::GeminiCli && self.field == "url" {
-            text = Text::new(language, &text).rename(container, name, "url", "httpUrl")?;
+            text = ConfigText::new(language, &text).rename(container, name, "url", "httpUrl")?;
         }
         Ok(text)
     }

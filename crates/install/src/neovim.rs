@@ -8,9 +8,9 @@ use prism_config::Env;
 
 use super::{
     ConfigFile, InstallError,
-    change::{Change, State, undo},
-    document::Language,
-    record::{Action, Edit, Record, Records},
+    change::{ChangeState, FileChange, undo},
+    document::ConfigLanguage,
+    record::{ChangePurpose, ChangeRecord, ChangeRecords, RecordedEdit},
     surface::{config_home, home},
 };
 
@@ -61,12 +61,12 @@ const FILES: &[(&str, &str)] = plugin_files![
 /// What is about to happen to the plugin's files: to all of them, or to none.
 #[derive(Debug)]
 pub struct PluginChange {
-    pub state: State,
+    pub state: ChangeState,
     /// The plugin's entry, by which a person finds the others.
     pub entry: PathBuf,
     /// A file that somebody has made theirs, so that nothing happens.
     pub edited: Option<PathBuf>,
-    changes: Vec<Change>,
+    changes: Vec<FileChange>,
 }
 
 /// Returns the folder of Neovim's config. `NVIM_APPNAME` is how people keep several.
@@ -76,7 +76,7 @@ pub fn folder(env: &Env) -> Result<PathBuf, InstallError> {
 }
 
 /// Returns the folders that the plugin was put into.
-pub fn known_folders(records: &Records) -> Vec<PathBuf> {
+pub fn known_folders(records: &ChangeRecords) -> Vec<PathBuf> {
     let mut folders: Vec<PathBuf> = records_of(records).map(|(folder, _)| folder).collect();
     folders.sort();
     folders.dedup();
@@ -84,7 +84,7 @@ pub fn known_folders(records: &Records) -> Vec<PathBuf> {
 }
 
 /// Plans that the plugin is there, and of an older one no file is left.
-pub fn install(folder: &Path, force: bool, records: &Records) -> Result<PluginChange, InstallError> {
+pub fn install(folder: &Path, force: bool, records: &ChangeRecords) -> Result<PluginChange, InstallError> {
     let planned = FILES.iter().map(|(name, text)| put(&folder.join(name), text, force, records));
     let mut changes = planned.collect::<Result<Vec<_>, _>>()?;
     let is_ours = |path: &Path| FILES.iter().any(|(name, _)| folder.join(name) == path);
@@ -95,51 +95,59 @@ pub fn install(folder: &Path, force: bool, records: &Records) -> Result<PluginCh
 }
 
 /// Plans that the plugin goes, unless somebody made a file of it theirs: a part of it would be of no use to them.
-pub fn uninstall(folder: &Path, records: &Records) -> Result<PluginChange, InstallError> {
+pub fn uninstall(folder: &Path, records: &ChangeRecords) -> Result<PluginChange, InstallError> {
     let mut changes = Vec::new();
     for (_, record) in records_of(records).filter(|(of, _)| of == folder) {
         changes.push(undo(record)?);
     }
     for (name, text) in FILES {
         let file = ConfigFile::open(&folder.join(name))?;
-        if changes.iter().all(|change: &Change| change.file.path != file.path) {
+        if changes.iter().all(|change: &FileChange| change.file.path != file.path) {
             changes.push(match file.text.as_deref() == Some(*text) {
-                true => Change::removed(file, String::new())?,
-                false => Change::nothing(file),
+                true => FileChange::removed(file, String::new())?,
+                false => FileChange::nothing(file),
             });
         }
     }
     // The last one takes the folders along that were made for an older plugin, which was the entry alone.
     changes.sort_by_key(|change| change.file.path.ends_with(ENTRY));
     let mut planned = PluginChange::new(folder, changes);
-    let is_theirs = |change: &&Change| change.state == State::Unchanged && change.file.text.is_some();
+    let is_theirs = |change: &&FileChange| change.state == ChangeState::Unchanged && change.file.text.is_some();
     planned.edited = planned.changes.iter().find(is_theirs).map(|change| change.file.path.clone());
     if planned.edited.is_some() {
-        planned.state = State::Unchanged;
+        planned.state = ChangeState::Unchanged;
         planned.changes.clear();
     }
     Ok(planned)
 }
 
-fn put(path: &Path, text: &str, force: bool, records: &Records) -> Result<Change, InstallError> {
+fn put(path: &Path, text: &str, force: bool, records: &ChangeRecords) -> Result<FileChange, InstallError> {
     let file = ConfigFile::open(path)?;
-    let known = records.find(Action::Install, path);
+    let known = records.find(ChangePurpose::Install, path);
     let is_as_we_left_it = file.text.as_ref().is_none_or(|there| known.is_some_and(|known| known.after == *there));
     let state = match &file.text {
-        Some(there) if there == text => return Ok(Change::nothing(file)),
+        Some(there) if there == text => return Ok(FileChange::nothing(file)),
         Some(_) if !is_as_we_left_it && !force => return Err(InstallError::Taken { path: path.to_owned() }),
-        Some(_) => State::Updated,
-        None => State::Added,
+        Some(_) => ChangeState::Updated,
+        None => ChangeState::Added,
     };
-    let edits = vec![Edit::Whole];
-    let change =
-        Change::edited_in(Language::Json, file, text.to_owned(), state, Action::Install, Some(NAME), edits, records);
-    change.map(Change::shared)
+    let edits = vec![RecordedEdit::Whole];
+    let change = FileChange::edited_in(
+        ConfigLanguage::Json,
+        file,
+        text.to_owned(),
+        state,
+        ChangePurpose::Install,
+        Some(NAME),
+        edits,
+        records,
+    );
+    change.map(FileChange::shared)
 }
 
 /// What is remembered of files of the plugin, each with Neovim's folder.
-fn records_of(records: &Records) -> impl Iterator<Item = (PathBuf, Record)> {
-    let ours = records.all(Action::Install).into_iter().filter(|record| record.surface.as_deref() == Some(NAME));
+fn records_of(records: &ChangeRecords) -> impl Iterator<Item = (PathBuf, ChangeRecord)> {
+    let ours = records.all(ChangePurpose::Install).into_iter().filter(|record| record.surface.as_deref() == Some(NAME));
     ours.filter_map(|record| {
         let is_folder = |above: &&Path| {
             let below = record.path.strip_prefix(above).unwrap_or(Path::new(""));
@@ -153,13 +161,13 @@ fn records_of(records: &Records) -> impl Iterator<Item = (PathBuf, Record)> {
 // === impl PluginChange ===
 
 impl PluginChange {
-    fn new(folder: &Path, changes: Vec<Change>) -> Self {
+    fn new(folder: &Path, changes: Vec<FileChange>) -> Self {
         let mut states = changes.iter().map(|change| change.state);
-        let first = states.clone().find(|state| *state != State::Unchanged);
+        let first = states.clone().find(|state| *state != ChangeState::Unchanged);
         let state = match first {
             // Where there is some of it already, it is brought up to date.
-            Some(State::Added) if !states.all(|state| state == State::Added) => State::Updated,
-            first => first.unwrap_or(State::Unchanged),
+            Some(ChangeState::Added) if !states.all(|state| state == ChangeState::Added) => ChangeState::Updated,
+            first => first.unwrap_or(ChangeState::Unchanged),
         };
         Self { state, entry: folder.join(ENTRY), edited: None, changes }
     }
@@ -170,7 +178,7 @@ impl PluginChange {
     }
 
     /// Makes the changes, one file after the other. Whoever is interrupted does it again.
-    pub fn make(&self, records: &Records) -> Result<(), InstallError> {
+    pub fn make(&self, records: &ChangeRecords) -> Result<(), InstallError> {
         self.changes.iter().try_for_each(|change| change.make(records))
     }
 }

@@ -6,7 +6,7 @@ use toml_edit::InlineTable;
 
 /// A value.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Node {
+pub(super) enum ConfigNode {
     Text(String),
     List(Vec<String>),
     Table(Vec<(String, Self)>),
@@ -19,7 +19,7 @@ pub(super) enum Node {
 
 /// How JSON is laid out.
 #[derive(Clone, Debug)]
-pub(super) enum Layout {
+pub(super) enum JsonLayout {
     /// On one line, with a blank after each colon and comma, or without.
     Line { tight: bool },
     /// One member a line; `indent` is that of the line where the value begins.
@@ -28,7 +28,7 @@ pub(super) enum Layout {
 
 // === impl Node ===
 
-impl Node {
+impl ConfigNode {
     pub(super) fn text(text: &str) -> Self {
         Self::Text(text.to_owned())
     }
@@ -38,13 +38,13 @@ impl Node {
     }
 
     /// Returns it as JSON.
-    pub(super) fn json(&self, layout: &Layout) -> String {
+    pub(super) fn json(&self, layout: &JsonLayout) -> String {
         match self {
             Self::Text(text) => quoted(text),
             Self::Raw(text) => text.clone(),
             Self::Other(value) => value.to_string(),
             Self::List(words) => {
-                let comma = if matches!(layout, Layout::Line { tight: true }) { "," } else { ", " };
+                let comma = if matches!(layout, JsonLayout::Line { tight: true }) { "," } else { ", " };
                 format!("[{}]", words.iter().map(|word| quoted(word)).collect::<Vec<_>>().join(comma))
             }
             Self::Table(members) => {
@@ -110,7 +110,7 @@ fn toml_value(value: &Value) -> toml_edit::Value {
 
 // === impl Layout ===
 
-impl Layout {
+impl JsonLayout {
     /// The layout of what stands in an object of this one.
     pub(super) fn inner(&self) -> Self {
         match self {
@@ -122,7 +122,7 @@ impl Layout {
     }
 
     /// Returns a member of an object.
-    pub(super) fn member(&self, name: &str, node: &Node) -> String {
+    pub(super) fn member(&self, name: &str, node: &ConfigNode) -> String {
         let colon = if matches!(self, Self::Line { tight: true }) { ":" } else { ": " };
         format!("{}{colon}{}", quoted(name), node.json(self))
     }

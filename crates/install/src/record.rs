@@ -12,23 +12,23 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     EditError, InstallError,
-    document::{Container, Language, Text, lookup},
+    document::{ConfigLanguage, ConfigText, Container, lookup},
     hooks,
-    jsonc::Empty,
-    node::Node,
+    jsonc::EmptyObjectRule,
+    node::ConfigNode,
 };
 use prism_config::file::replace;
 
 /// The folder of all records.
 #[derive(Clone, Debug)]
-pub struct Records {
+pub struct ChangeRecords {
     folder: PathBuf,
 }
 
 /// What the file was changed for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Action {
+pub enum ChangePurpose {
     Install,
     Import,
     Migrate,
@@ -37,7 +37,7 @@ pub enum Action {
 /// One change of one entry.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Edit {
+pub enum RecordedEdit {
     Added {
         container: Container,
         name: String,
@@ -63,15 +63,15 @@ pub enum Edit {
 
 /// What was done to one file.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Record {
-    pub action: Action,
+pub struct ChangeRecord {
+    pub action: ChangePurpose,
     /// The surface's name; none for `prism.toml`.
     pub surface: Option<String>,
     pub path: PathBuf,
-    pub language: Language,
+    pub language: ConfigLanguage,
     /// Folders that were made for the file.
     pub folders: Vec<PathBuf>,
-    pub edits: Vec<Edit>,
+    pub edits: Vec<RecordedEdit>,
     /// `None`: there was no file.
     #[serde(skip)]
     pub before: Option<String>,
@@ -83,20 +83,20 @@ pub struct Record {
 
 // === impl Records ===
 
-impl Records {
+impl ChangeRecords {
     pub fn new(home: &Path) -> Self {
         Self { folder: home.join("installed") }
     }
 
     /// Finds what was done to a file. A record that cannot be read is as good as none: the entry can still be found.
-    pub fn find(&self, action: Action, path: &Path) -> Option<Record> {
+    pub fn find(&self, action: ChangePurpose, path: &Path) -> Option<ChangeRecord> {
         self.load(&self.folder.join(file_name(action, path)))
     }
 
     /// Returns every record of an action.
-    pub fn all(&self, action: Action) -> Vec<Record> {
+    pub fn all(&self, action: ChangePurpose) -> Vec<ChangeRecord> {
         let entries = fs::read_dir(&self.folder).into_iter().flatten().flatten().map(|entry| entry.path());
-        let mut records: Vec<Record> = entries
+        let mut records: Vec<ChangeRecord> = entries
             .filter(|path| path.extension().is_some_and(|extension| extension == "json"))
             .filter_map(|path| self.load(&path))
             .filter(|record| record.action == action)
@@ -105,8 +105,8 @@ impl Records {
         records
     }
 
-    fn load(&self, path: &Path) -> Option<Record> {
-        let mut record: Record = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
+    fn load(&self, path: &Path) -> Option<ChangeRecord> {
+        let mut record: ChangeRecord = serde_json::from_slice(&fs::read(path).ok()?).ok()?;
         record.after = fs::read_to_string(path.with_extension("after")).ok()?;
         if !record.created {
             record.before = Some(fs::read_to_string(path.with_extension("before")).ok()?);
@@ -115,7 +115,7 @@ impl Records {
     }
 
     /// Keeps a record. The backup is complete before the record names it.
-    pub fn keep(&self, record: &Record) -> Result<(), InstallError> {
+    pub fn keep(&self, record: &ChangeRecord) -> Result<(), InstallError> {
         let path = self.folder.join(file_name(record.action, &record.path));
         let kept = (|| {
             DirBuilder::new().recursive(true).mode(0o700).create(&self.folder)?;
@@ -129,7 +129,7 @@ impl Records {
         kept.map_err(|source| InstallError::Record { path: self.folder.clone(), source })
     }
 
-    pub fn forget(&self, record: &Record) {
+    pub fn forget(&self, record: &ChangeRecord) {
         let path = self.folder.join(file_name(record.action, &record.path));
         for path in [path.clone(), path.with_extension("before"), path.with_extension("after")] {
             let _ = fs::remove_file(path);
@@ -139,11 +139,11 @@ impl Records {
 }
 
 /// A name that says what it is, and is another one for every file.
-fn file_name(action: Action, path: &Path) -> String {
+fn file_name(action: ChangePurpose, path: &Path) -> String {
     let action = match action {
-        Action::Install => "install",
-        Action::Import => "import",
-        Action::Migrate => "migrate",
+        ChangePurpose::Install => "install",
+        ChangePurpose::Import => "import",
+        ChangePurpose::Migrate => "migrate",
     };
     let hash = hash(path.as_os_str().as_encoded_bytes());
     let name = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -157,9 +157,9 @@ pub(super) fn hash(bytes: &[u8]) -> u64 {
 
 // === impl Record ===
 
-impl Record {
+impl ChangeRecord {
     /// A record of a first change.
-    pub fn new(action: Action, surface: Option<&str>, path: &Path, language: Language) -> Self {
+    pub fn new(action: ChangePurpose, surface: Option<&str>, path: &Path, language: ConfigLanguage) -> Self {
         Self {
             action,
             surface: surface.map(str::to_owned),
@@ -175,11 +175,11 @@ impl Record {
 
     /// Returns whether it is of a file with hooks.
     pub fn holds_hooks(&self) -> bool {
-        self.edits.iter().any(|edit| matches!(edit, Edit::Hooked { .. }))
+        self.edits.iter().any(|edit| matches!(edit, RecordedEdit::Hooked { .. }))
     }
 
     /// Takes a further change in: the file is `current` now and will be `after`.
-    pub fn extend(&mut self, current: Option<&str>, after: &str, edits: Vec<Edit>) -> Result<(), EditError> {
+    pub fn extend(&mut self, current: Option<&str>, after: &str, edits: Vec<RecordedEdit>) -> Result<(), EditError> {
         // What was there before is what would be there now, had we never touched it.
         if self.edits.is_empty() || current != Some(self.after.as_str()) {
             self.before = match current {
@@ -196,18 +196,22 @@ impl Record {
     }
 
     /// Adds an edit. Of one entry only the first old text and the last new one count.
-    fn add(&mut self, edit: Edit) -> Result<(), EditError> {
+    fn add(&mut self, edit: RecordedEdit) -> Result<(), EditError> {
         let Some((container, name)) = edit.entry() else {
             if !self.edits.contains(&edit) {
                 self.edits.push(edit);
             }
             return Ok(());
         };
-        let now = Text::new(self.language, &self.after).raw(container, name)?;
+        let now = ConfigText::new(self.language, &self.after).raw(container, name)?;
         let known = self.edits.iter_mut().find(|known| known.entry() == edit.entry());
         match (known, &edit, now) {
-            (Some(Edit::Changed { new, .. }), Edit::Added { .. } | Edit::Changed { .. }, Some(now)) => *new = now,
-            (Some(Edit::Added { .. }), Edit::Added { .. } | Edit::Changed { .. }, _) => {}
+            (
+                Some(RecordedEdit::Changed { new, .. }),
+                RecordedEdit::Added { .. } | RecordedEdit::Changed { .. },
+                Some(now),
+            ) => *new = now,
+            (Some(RecordedEdit::Added { .. }), RecordedEdit::Added { .. } | RecordedEdit::Changed { .. }, _) => {}
             _ => self.edits.push(edit),
         }
         Ok(())
@@ -215,27 +219,28 @@ impl Record {
 
     /// Takes our changes back out of a text that others have changed since.
     pub fn undone(&self, text: &str) -> Result<String, EditError> {
-        let before = Text::new(self.language, self.before.as_deref().unwrap_or_default()).value().unwrap_or_default();
+        let before =
+            ConfigText::new(self.language, self.before.as_deref().unwrap_or_default()).value().unwrap_or_default();
         // An empty file has no objects in it, not even the outermost.
         let empty = |path: &[String]| match lookup(&before, path) {
-            Some(there) if !there.is_null() => Empty::Stays,
-            _ => Empty::GoesIfOurs,
+            Some(there) if !there.is_null() => EmptyObjectRule::Stays,
+            _ => EmptyObjectRule::GoesIfOurs,
         };
         let mut text = text.to_owned();
         for edit in self.edits.iter().rev() {
-            let now = Text::new(self.language, &text);
+            let now = ConfigText::new(self.language, &text);
             let has = |container: &[String], name: &str| now.raw(container, name);
             text = match edit {
-                Edit::Added { container, name } => now.remove(container, name, empty(container))?,
-                Edit::Hooked { list } => now.remove_items(list, hooks::is_ours, empty(list))?,
-                Edit::Removed { container, name, old } if has(container, name)?.is_none() => {
-                    now.insert(container, name, &Node::Raw(old.clone()))?
+                RecordedEdit::Added { container, name } => now.remove(container, name, empty(container))?,
+                RecordedEdit::Hooked { list } => now.remove_items(list, hooks::is_ours, empty(list))?,
+                RecordedEdit::Removed { container, name, old } if has(container, name)?.is_none() => {
+                    now.insert(container, name, &ConfigNode::Raw(old.clone()))?
                 }
-                Edit::Changed { container, name, old, new } if same(has(container, name)?.as_deref(), new) => {
-                    now.replace(container, name, &Node::Raw(old.clone()))?
+                RecordedEdit::Changed { container, name, old, new } if same(has(container, name)?.as_deref(), new) => {
+                    now.replace(container, name, &ConfigNode::Raw(old.clone()))?
                 }
                 // Somebody else has decided on this entry since, or made the file theirs.
-                Edit::Removed { .. } | Edit::Changed { .. } | Edit::Whole => text.clone(),
+                RecordedEdit::Removed { .. } | RecordedEdit::Changed { .. } | RecordedEdit::Whole => text.clone(),
             };
         }
         Ok(text)
@@ -244,7 +249,7 @@ impl Record {
 
 // === impl Edit ===
 
-impl Edit {
+impl RecordedEdit {
     /// Names the entry, if it is one.
     fn entry(&self) -> Option<(&Container, &str)> {
         match self {

@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{
     InstallError,
-    document::{Container, Language},
+    document::{ConfigLanguage, Container},
 };
 use prism_config::Env;
 
@@ -28,7 +28,7 @@ pub enum Surface {
 
 /// Whose config it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope<'a> {
+pub enum SurfaceScope<'a> {
     User,
     /// The project in a folder; its config is likely to be committed.
     Project(&'a Path),
@@ -86,10 +86,10 @@ impl Surface {
         }
     }
 
-    pub fn language(self) -> Language {
+    pub fn language(self) -> ConfigLanguage {
         match self {
-            Self::Codex => Language::Toml,
-            _ => Language::Json,
+            Self::Codex => ConfigLanguage::Toml,
+            _ => ConfigLanguage::Json,
         }
     }
 
@@ -113,10 +113,10 @@ impl Surface {
     }
 
     /// Returns its config file.
-    pub fn file(self, scope: Scope<'_>, env: &Env) -> Result<PathBuf, InstallError> {
+    pub fn file(self, scope: SurfaceScope<'_>, env: &Env) -> Result<PathBuf, InstallError> {
         match scope {
-            Scope::User => self.user_file(env),
-            Scope::Project(folder) => {
+            SurfaceScope::User => self.user_file(env),
+            SurfaceScope::Project(folder) => {
                 let place = match self {
                     Self::Cursor => ".cursor/mcp.json",
                     Self::ClaudeCode => ".mcp.json",
@@ -135,7 +135,7 @@ impl Surface {
     }
 
     /// Returns the file with its hooks, which is never the one with its servers.
-    pub fn hooks_file(self, scope: Scope<'_>, env: &Env) -> Result<PathBuf, InstallError> {
+    pub fn hooks_file(self, scope: SurfaceScope<'_>, env: &Env) -> Result<PathBuf, InstallError> {
         let (name, project) = match self {
             Self::ClaudeCode => ("settings.json", ".claude"),
             Self::Codex => ("hooks.json", ".codex"),
@@ -143,17 +143,17 @@ impl Surface {
             _ => return Err(InstallError::NoHooks { title: self.title() }),
         };
         let folder = match (scope, self) {
-            (Scope::Project(folder), _) => folder.join(project),
+            (SurfaceScope::Project(folder), _) => folder.join(project),
             // Here the variable stands for ~/.claude, and for the servers' file it stands for ~.
-            (Scope::User, Self::ClaudeCode) => match env.var("CLAUDE_CONFIG_DIR") {
+            (SurfaceScope::User, Self::ClaudeCode) => match env.var("CLAUDE_CONFIG_DIR") {
                 Some(folder) => PathBuf::from(folder),
                 None => home(env)?.join(project),
             },
-            (Scope::User, Self::Codex) => match env.var("CODEX_HOME") {
+            (SurfaceScope::User, Self::Codex) => match env.var("CODEX_HOME") {
                 Some(folder) => PathBuf::from(folder),
                 None => home(env)?.join(project),
             },
-            (Scope::User, _) => home(env)?.join(project),
+            (SurfaceScope::User, _) => home(env)?.join(project),
         };
         Ok(folder.join(name))
     }

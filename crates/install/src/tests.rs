@@ -5,11 +5,11 @@ use serde_json::Value;
 
 use super::{
     ConfigFile, InstallError,
-    document::{Language, Text},
-    entry::{Marks, Way},
-    jsonc::Empty,
-    node::Node,
-    surface::{Scope, Surface},
+    document::{ConfigLanguage, ConfigText},
+    entry::{EntryMarks, SurfaceTransport},
+    jsonc::EmptyObjectRule,
+    node::ConfigNode,
+    surface::{Surface, SurfaceScope},
 };
 use prism_config::Env;
 
@@ -17,8 +17,8 @@ fn container(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
 
-fn ours() -> Node {
-    let way = Way::Http { url: "http://127.0.0.1:7420/mcp".to_owned(), token: "t".to_owned() };
+fn ours() -> ConfigNode {
+    let way = SurfaceTransport::Http { url: "http://127.0.0.1:7420/mcp".to_owned(), token: "t".to_owned() };
     way.entry(Surface::Cursor, false)
 }
 
@@ -74,10 +74,10 @@ proptest! {
     #[test]
     fn adding_and_removing_leave_every_byte_as_it_was(text in file()) {
         let path = container(&["mcpServers"]);
-        let added = Text::new(Language::Json, &text).insert(&path, "prism", &ours()).unwrap();
-        let value = Text::new(Language::Json, &added).value().unwrap();
+        let added = ConfigText::new(ConfigLanguage::Json, &text).insert(&path, "prism", &ours()).unwrap();
+        let value = ConfigText::new(ConfigLanguage::Json, &added).value().unwrap();
         prop_assert_eq!(&value["mcpServers"]["prism"], &ours().value());
-        let removed = Text::new(Language::Json, &added).remove(&path, "prism", Empty::GoesIfOurs).unwrap();
+        let removed = ConfigText::new(ConfigLanguage::Json, &added).remove(&path, "prism", EmptyObjectRule::GoesIfOurs).unwrap();
         prop_assert_eq!(removed, text);
     }
 
@@ -85,11 +85,11 @@ proptest! {
     #[test]
     fn any_member_can_be_removed_and_the_rest_reads_the_same(text in file()) {
         let path = container(&["mcpServers"]);
-        for entry in Text::new(Language::Json, &text).entries(&path).unwrap() {
-            let removed = Text::new(Language::Json, &text).remove(&path, &entry.name, Empty::Stays).unwrap();
-            let mut value = Text::new(Language::Json, &text).value().unwrap();
+        for entry in ConfigText::new(ConfigLanguage::Json, &text).entries(&path).unwrap() {
+            let removed = ConfigText::new(ConfigLanguage::Json, &text).remove(&path, &entry.name, EmptyObjectRule::Stays).unwrap();
+            let mut value = ConfigText::new(ConfigLanguage::Json, &text).value().unwrap();
             value["mcpServers"].as_object_mut().unwrap().remove(&entry.name);
-            prop_assert_eq!(Text::new(Language::Json, &removed).value().unwrap(), value);
+            prop_assert_eq!(ConfigText::new(ConfigLanguage::Json, &removed).value().unwrap(), value);
         }
     }
 }
@@ -97,7 +97,7 @@ proptest! {
 // D-06: it looks as if its owner had written it.
 #[test]
 fn an_entry_stands_where_a_person_would_put_it() {
-    let node = Node::table([("url", Node::text("u"))]);
+    let node = ConfigNode::table([("url", ConfigNode::text("u"))]);
     for (text, with) in [
         ("", "{\n  \"s\": {\n    \"p\": {\n      \"url\": \"u\"\n    }\n  }\n}\n"),
         ("{}", "{\"s\": {\n  \"p\": {\n    \"url\": \"u\"\n  }\n}}"),
@@ -113,7 +113,7 @@ fn an_entry_stands_where_a_person_would_put_it() {
         ("{\"s\":{\"a\":1}}", "{\"s\":{\"a\":1,\"p\":{\"url\":\"u\"}}}"),
         ("{ \"a\": 1 }", "{ \"a\": 1, \"s\": { \"p\": {\"url\": \"u\"} } }"),
     ] {
-        assert_eq!(Text::new(Language::Json, text).insert(&container(&["s"]), "p", &node).unwrap(), with);
+        assert_eq!(ConfigText::new(ConfigLanguage::Json, text).insert(&container(&["s"]), "p", &node).unwrap(), with);
     }
     for (text, with) in [
         ("", "[s.p]\nurl = \"u\"\n"),
@@ -121,7 +121,7 @@ fn an_entry_stands_where_a_person_would_put_it() {
         ("a = 1", "a = 1\n\n[s.p]\nurl = \"u\""),
         ("s = { a = {} }\n", "s = { a = {}, p = { url = \"u\" } }\n"),
     ] {
-        assert_eq!(Text::new(Language::Toml, text).insert(&container(&["s"]), "p", &node).unwrap(), with);
+        assert_eq!(ConfigText::new(ConfigLanguage::Toml, text).insert(&container(&["s"]), "p", &node).unwrap(), with);
     }
 }
 
@@ -154,14 +154,18 @@ fn toml_that_has_our_entry_in_another_form_loses_it_and_nothing_else() {
         ("[mcp_servers.prism]\nurl = \"x\"\n\n[mcp_servers.prism.tools]\na = 1\n\n[tui]\nb = 2\n", "\n[tui]\nb = 2\n"),
         ("# mine\n[mcp_servers.prism]\nurl = \"x\"", "# mine"),
     ] {
-        let removed = Text::new(Language::Toml, text).remove(&container(&["mcp_servers"]), "prism", Empty::GoesIfOurs);
+        let removed = ConfigText::new(ConfigLanguage::Toml, text).remove(
+            &container(&["mcp_servers"]),
+            "prism",
+            EmptyObjectRule::GoesIfOurs,
+        );
         assert_eq!(removed.unwrap(), without);
     }
 }
 
 #[test]
 fn an_entry_is_ours_by_its_port_its_token_or_its_shim() {
-    let marks = Marks { url: "http://127.0.0.1:7420/mcp".to_owned(), token: Some("secret".to_owned()) };
+    let marks = EntryMarks { url: "http://127.0.0.1:7420/mcp".to_owned(), token: Some("secret".to_owned()) };
     let entry = |text: &str| serde_json::from_str::<Value>(text).unwrap();
     for ours in [
         r#"{"url": "http://127.0.0.1:7420/mcp"}"#,
@@ -189,8 +193,8 @@ fn an_entry_is_ours_by_its_port_its_token_or_its_shim() {
 fn every_surface_has_a_file_of_its_own_in_the_home_folder() {
     let env = Env::from([("HOME", "/h")]);
     let files: std::collections::BTreeSet<_> =
-        Surface::ALL.iter().map(|surface| surface.file(Scope::User, &env).unwrap()).collect();
+        Surface::ALL.iter().map(|surface| surface.file(SurfaceScope::User, &env).unwrap()).collect();
     assert_eq!(files.len(), Surface::ALL.len());
     assert!(files.iter().all(|file| file.starts_with("/h")));
-    assert!(Surface::Cursor.file(Scope::User, &Env::default()).is_err());
+    assert!(Surface::Cursor.file(SurfaceScope::User, &Env::default()).is_err());
 }

@@ -7,8 +7,8 @@ use serde_json::Value;
 use toml_edit::{Document, InlineTable, Item, Key, Table, TableLike};
 
 use super::{
-    EditError, Spot,
-    node::Node,
+    EditError, LineColumn,
+    node::ConfigNode,
     splice::{Splice, apply, newline},
 };
 
@@ -21,7 +21,7 @@ pub(super) struct Toml<'a> {
 impl<'a> Toml<'a> {
     pub(super) fn parse(text: &'a str) -> Result<Self, EditError> {
         let document = Document::parse(text).map_err(|error| EditError::Broken {
-            spot: Spot::of(text, error.span().map_or(0, |span| span.start)),
+            spot: LineColumn::of(text, error.span().map_or(0, |span| span.start)),
             problem: error.message().to_owned(),
         })?;
         Ok(Self { text, document })
@@ -45,7 +45,7 @@ impl<'a> Toml<'a> {
     }
 
     /// Returns the text with an entry that is not there yet.
-    pub(super) fn insert(&self, container: &str, name: &str, node: &Node) -> Result<String, EditError> {
+    pub(super) fn insert(&self, container: &str, name: &str, node: &ConfigNode) -> Result<String, EditError> {
         if self.entry(container, name)?.is_some() {
             return Err(EditError::Unsafe);
         }
@@ -70,7 +70,7 @@ impl<'a> Toml<'a> {
     }
 
     /// Returns the text with another value for an entry that is there.
-    pub(super) fn replace(&self, container: &str, name: &str, node: &Node) -> Result<String, EditError> {
+    pub(super) fn replace(&self, container: &str, name: &str, node: &ConfigNode) -> Result<String, EditError> {
         let (key, item) = self.entry(container, name)?.ok_or(EditError::Unsafe)?;
         if item.is_inline_table() {
             let span = item.span().ok_or(EditError::Unsafe)?;
@@ -203,7 +203,7 @@ impl<'a> Toml<'a> {
         };
         let Some(table) = item.as_table_like() else {
             let key = self.document.as_table().key(container).and_then(Key::span);
-            let spot = Spot::of(self.text, key.or_else(|| item.span()).map_or(0, |span| span.start));
+            let spot = LineColumn::of(self.text, key.or_else(|| item.span()).map_or(0, |span| span.start));
             return Err(EditError::WrongType { spot, what: format!("{container:?}") });
         };
         Ok(key_value(table, name))
@@ -235,10 +235,10 @@ fn has_header(item: &Item) -> bool {
 }
 
 /// Returns a table with its header.
-fn block(container: &str, name: &str, node: &Node, newline: &str) -> String {
+fn block(container: &str, name: &str, node: &ConfigNode, newline: &str) -> String {
     let members = match node {
-        Node::Raw(text) if text.trim_start().starts_with('[') => return text.clone(),
-        Node::Table(members) => members.iter().map(|(name, node)| (name.clone(), node.toml())).collect(),
+        ConfigNode::Raw(text) if text.trim_start().starts_with('[') => return text.clone(),
+        ConfigNode::Table(members) => members.iter().map(|(name, node)| (name.clone(), node.toml())).collect(),
         other => match other.toml() {
             toml_edit::Value::InlineTable(table) => {
                 table.into_iter().map(|(name, value)| (name.to_string(), value)).collect()

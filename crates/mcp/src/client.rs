@@ -19,30 +19,30 @@ use std::{
 };
 
 use bytes::Bytes;
-pub use fault::Fault;
+pub use fault::ClientError;
 use hyper::Method as Verb;
-pub use open::{Options, Wanted};
+pub use open::{ClientOptions, RevisionChoice};
 use prism_core::{
     mcp::{Era, modern, params::ToolHeaders},
     wire::Message,
 };
-pub use questions::Manners;
+pub use questions::QuestionHandler;
 use serde::Deserialize;
 use serde_json::{Value, json, value::RawValue};
 pub use shapes::{
     AskedForm, ContentBlock, Foreign, ListedTool, SchemaKind, SchemaPart, SeenCapabilities, SeenError, SeenMessage,
     SeenParams, ToolResult, lenient,
 };
-pub use stream::{Piece, Stream};
+pub use stream::{SseItem, SseStream};
 use tokio::{
     task::JoinHandle,
     time::{sleep, timeout, timeout_at},
 };
-pub use wire::{Arrival, Path, Reply, Watch, Wire};
+pub use wire::{ArrivalPath, HttpEndpoint, ReceivedMessage, TrafficObserver, UnreadResponse};
 
 use crate::remote::{
-    headers::Lane,
-    reading::{self, Content},
+    headers::ProtocolHeaders,
+    reading::{self, ResponseContent},
 };
 
 /// Pages of one list that are read. A server with more is cut off there, not read for ever.
@@ -62,11 +62,11 @@ const FAREWELL: Duration = Duration::from_secs(2);
 const MAX_LISTENS: usize = 10;
 
 /// A client of one server.
-pub struct Client {
-    pub wire: Wire,
-    pub lane: Lane,
-    pub greeting: Greeting,
-    manners: Manners,
+pub struct McpClient {
+    pub wire: HttpEndpoint,
+    pub lane: ProtocolHeaders,
+    pub greeting: ServerDescription,
+    manners: QuestionHandler,
     capabilities: Value,
     /// The level of log notes that each modern request asks for.
     level: Option<&'static str>,
@@ -80,7 +80,7 @@ pub struct Client {
 
 /// What a server says of itself.
 #[derive(Clone, Debug, Default)]
-pub struct Greeting {
+pub struct ServerDescription {
     pub era: Option<Era>,
     pub revision: String,
     pub name: String,
@@ -94,14 +94,14 @@ pub struct Greeting {
 
 /// The result of a request: to be looked at, and as it came.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct RpcResult {
     pub result: Value,
     pub raw: Box<RawValue>,
 }
 
 /// How far the reading of a response got.
-enum Read {
-    Answered(Outcome),
+enum ResponseReading {
+    Answered(RpcResult),
     /// The stream ended early, with a place to go on from.
     Resumable {
         after: String,
@@ -111,7 +111,7 @@ enum Read {
 
 // === impl Client ===
 
-impl Client {
+impl McpClient {
     pub fn next_id(&self) -> u64 {
         self.ids.fetch_add(1, Ordering::Relaxed) + 1
     }
@@ -133,13 +133,13 @@ impl Client {
         json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params})
     }
 
-    pub async fn ask(&self, method: &str, params: Value) -> Result<Outcome, Fault> {
+    pub async fn ask(&self, method: &str, params: Value) -> Result<RpcResult, ClientError> {
         self.request(self.next_id(), method, params).await
     }
 
     /// Sends a request and reads until it is answered. Dropping the future closes the response, which a modern server
     /// takes for a cancellation; a legacy one has to be told ([`Self::cancel`]).
-    pub async fn request(&self, id: u64, method: &str, params: Value) -> Result<Outcome, Fault> {
+    pub async fn request(&self, id: u64, method: &str, params: Value) -> Result<RpcResult, ClientError> {
         let tool = params["name"].as_str().filter(|_| method == "tools/call").map(|tool| format!(" {tool}"));
         self.wire.watch.asks(id, &format!("{method}{}", tool.unwrap_or_default()));
         let message = parse(&self.message(id, method, params))?;
@@ -151,12 +151,12 @@ impl Client {
             let mut resumes = 0;
             loop {
                 let (after, pause) = match read {
-                    Read::Answered(outcome) => return Ok(outcome),
-                    Read::Resumable { after, pause } => (after, pause),
+                    ResponseReading::Answered(outcome) => return Ok(outcome),
+                    ResponseReading::Resumable { after, pause } => (after, pause),
                 };
                 resumes += 1;
                 if resumes > MAX_RESUMES || self.cancelled.load(Ordering::Relaxed) == id {
-                    return Err(Fault::Cut);
+                    return Err(ClientError::Cut);
                 }
                 sleep(pause.min(MAX_RETRY)).await;
                 let headers = self.wire.headers(&self.lane, Some(&after));
@@ -164,35 +164,35 @@ impl Client {
                 read = self.read(id, reply).await?;
             }
         };
-        let late = |_| Err(Fault::Timeout { what: format!("answer to {method}"), after: MAX_CALL });
+        let late = |_| Err(ClientError::Timeout { what: format!("answer to {method}"), after: MAX_CALL });
         let answered = timeout(MAX_CALL, answered).await.unwrap_or_else(late);
         self.wire.watch.ends(id);
         answered
     }
 
-    async fn read(&self, id: u64, reply: Reply) -> Result<Read, Fault> {
+    async fn read(&self, id: u64, reply: UnreadResponse) -> Result<ResponseReading, ClientError> {
         match reply.content {
-            Content::Events if reply.is_success() => self.read_events(id, reply.into_stream()).await,
-            Content::Json if !matches!(reply.status, 401 | 403) => {
+            ResponseContent::Events if reply.is_success() => self.read_events(id, reply.into_stream()).await,
+            ResponseContent::Json if !matches!(reply.status, 401 | 403) => {
                 let status = reply.status;
                 let body = reply.whole(self.wire.patience).await?;
                 for part in reading::messages(body) {
-                    if let Some(message) = self.wire.arrived(Path::Json(id), None, None, &part)
+                    if let Some(message) = self.wire.arrived(ArrivalPath::Json(id), None, None, &part)
                         && is_answer(&message, id, status)
                     {
-                        return outcome(&part).map(Read::Answered);
+                        return outcome(&part).map(ResponseReading::Answered);
                     }
                 }
                 Err(match status {
                     200..300 => {
-                        Fault::NotMcp { why: "the JSON in the response is no answer to our request".to_owned() }
+                        ClientError::NotMcp { why: "the JSON in the response is no answer to our request".to_owned() }
                     }
-                    _ => Fault::Status { status, why: None },
+                    _ => ClientError::Status { status, why: None },
                 })
             }
             _ if !reply.is_success() => Err(reply.refusal(self.wire.patience).await),
-            Content::Other(ref kind) if kind == "text/html" => Err(Fault::Page { status: reply.status }),
-            _ => Err(Fault::NotMcp {
+            ResponseContent::Other(ref kind) if kind == "text/html" => Err(ClientError::Page { status: reply.status }),
+            _ => Err(ClientError::NotMcp {
                 why: format!(
                     "HTTP {} with {}",
                     reply.status,
@@ -202,29 +202,31 @@ impl Client {
         }
     }
 
-    async fn read_events(&self, id: u64, mut stream: Stream) -> Result<Read, Fault> {
+    async fn read_events(&self, id: u64, mut stream: SseStream) -> Result<ResponseReading, ClientError> {
         let mut heard = tokio::time::Instant::now();
         loop {
-            let late = |_| Fault::Timeout { what: "answer on the event stream".to_owned(), after: self.wire.patience };
+            let late =
+                |_| ClientError::Timeout { what: "answer on the event stream".to_owned(), after: self.wire.patience };
             // Comments say that the stream lives, not that somebody works.
             let piece = timeout_at(heard + self.wire.patience, stream.next()).await.map_err(late)?;
             let (name, event_id, data) = match piece {
-                Piece::Event { name, id, data } => (name, id, data),
-                Piece::Comments(count) => {
-                    self.wire.watch.comments(Path::Post(id), count);
+                SseItem::Event { name, id, data } => (name, id, data),
+                SseItem::Comments(count) => {
+                    self.wire.watch.comments(ArrivalPath::Post(id), count);
                     continue;
                 }
-                Piece::TooLong => return Err(Fault::TooLarge { limit: self.wire.target.max_message_bytes() }),
-                Piece::End => {
-                    let after = stream.last_id().filter(|_| self.era() == Era::Legacy).ok_or(Fault::Cut)?.to_owned();
-                    return Ok(Read::Resumable { after, pause: stream.retry().unwrap_or(RETRY) });
+                SseItem::TooLong => return Err(ClientError::TooLarge { limit: self.wire.target.max_message_bytes() }),
+                SseItem::End => {
+                    let after =
+                        stream.last_id().filter(|_| self.era() == Era::Legacy).ok_or(ClientError::Cut)?.to_owned();
+                    return Ok(ResponseReading::Resumable { after, pause: stream.retry().unwrap_or(RETRY) });
                 }
             };
             for part in reading::messages(data) {
-                let arrived = self.wire.arrived(Path::Post(id), name.as_deref(), event_id.as_deref(), &part);
+                let arrived = self.wire.arrived(ArrivalPath::Post(id), name.as_deref(), event_id.as_deref(), &part);
                 let Some(message) = arrived else { continue };
                 if is_answer(&message, id, 200) {
-                    return outcome(&part).map(Read::Answered);
+                    return outcome(&part).map(ResponseReading::Answered);
                 }
                 self.reply_to(&message).await;
             }
@@ -246,7 +248,7 @@ impl Client {
     }
 
     /// Sends a note; `Ok` if it was accepted.
-    pub async fn notify(&self, method: &str, params: Value) -> Result<(), Fault> {
+    pub async fn notify(&self, method: &str, params: Value) -> Result<(), ClientError> {
         let message = parse(&json!({"jsonrpc": "2.0", "method": method, "params": params}))?;
         let reply = self.wire.post(&message, &[], &self.lane).await?;
         if reply.is_success() { Ok(()) } else { Err(reply.refusal(self.wire.patience).await) }
@@ -262,17 +264,17 @@ impl Client {
     }
 
     /// Reads a list to its last page: `tools`, `prompts`, `resources` or `resourceTemplates`.
-    pub async fn list(&self, method: &str, member: &str) -> Result<Vec<Value>, Fault> {
+    pub async fn list(&self, method: &str, member: &str) -> Result<Vec<Value>, ClientError> {
         let mut all = Vec::new();
         let mut params = json!({});
         for _ in 0..MAX_PAGES {
-            let Outcome { mut result, raw } = self.ask(method, params.clone()).await?;
+            let RpcResult { mut result, raw } = self.ask(method, params.clone()).await?;
             if method == "tools/list" {
                 self.tool_headers.lock().unwrap_or_else(PoisonError::into_inner).learn(raw.get());
             }
             match result[member].take() {
                 Value::Array(page) => all.extend(page),
-                _ => return Err(Fault::NotMcp { why: format!("the answer to {method} has no {member}") }),
+                _ => return Err(ClientError::NotMcp { why: format!("the answer to {method} has no {member}") }),
             }
             match result["nextCursor"].take() {
                 Value::String(cursor) => params = json!({"cursor": cursor}),
@@ -282,13 +284,13 @@ impl Client {
         Ok(all)
     }
 
-    pub async fn tools(&self) -> Result<Vec<Value>, Fault> {
+    pub async fn tools(&self) -> Result<Vec<Value>, ClientError> {
         self.list("tools/list", "tools").await
     }
 
     /// Calls a tool, and answers what it asks on the way. `id` is the first request's, for whoever wants to cancel;
     /// later rounds are of the modern era, where closing does that.
-    pub async fn call(&self, id: u64, tool: &str, arguments: &Value) -> Result<Outcome, Fault> {
+    pub async fn call(&self, id: u64, tool: &str, arguments: &Value) -> Result<RpcResult, ClientError> {
         let base = json!({"name": tool, "arguments": arguments});
         let (mut id, mut params) = (id, base.clone());
         for _ in 0..MAX_ROUNDS {
@@ -302,8 +304,11 @@ impl Client {
                 let method = question["method"].as_str().unwrap_or_default();
                 // There is no way to say no but for forms: who declines the rest does not come back (mcp-eras 2.6).
                 let answer = self.manners.answer(method, &question["params"]).await;
-                let declined =
-                    |(code, why): questions::Declined| Fault::Rpc { code, message: why.to_owned(), data: Value::Null };
+                let declined = |(code, why): questions::Declined| ClientError::Rpc {
+                    code,
+                    message: why.to_owned(),
+                    data: Value::Null,
+                };
                 answers.insert(key.clone(), answer.map_err(declined)?);
             }
             params = base.clone();
@@ -313,11 +318,11 @@ impl Client {
             }
             id = self.next_id();
         }
-        Err(Fault::Rounds { rounds: MAX_ROUNDS })
+        Err(ClientError::Rounds { rounds: MAX_ROUNDS })
     }
 
     /// Opens the session's own stream, or goes on with it after an event.
-    pub async fn listen(&self, after: Option<&str>) -> Result<Reply, Fault> {
+    pub async fn listen(&self, after: Option<&str>) -> Result<UnreadResponse, ClientError> {
         let headers = self.wire.headers(&self.lane, after);
         self.wire.send(Verb::GET, headers, Bytes::new()).await
     }
@@ -333,11 +338,11 @@ impl Client {
             for _ in 0..MAX_LISTENS {
                 let Some(client) = client.upgrade() else { return };
                 let Ok(reply) = client.listen(after.as_deref()).await else { return };
-                if !reply.is_success() || reply.content != Content::Events {
+                if !reply.is_success() || reply.content != ResponseContent::Events {
                     return;
                 }
                 let mut stream = reply.into_stream();
-                while let Piece::Event { .. } | Piece::Comments(_) = client.hear(&mut stream).await {}
+                while let SseItem::Event { .. } | SseItem::Comments(_) = client.hear(&mut stream).await {}
                 after = stream.last_id().map(str::to_owned);
                 sleep(stream.retry().unwrap_or(RETRY).min(MAX_RETRY)).await;
             }
@@ -346,18 +351,18 @@ impl Client {
     }
 
     /// Takes the next thing from the session's stream, shows it, and answers it if it is a question.
-    pub async fn hear(&self, stream: &mut Stream) -> Piece {
+    pub async fn hear(&self, stream: &mut SseStream) -> SseItem {
         let piece = stream.next().await;
         match &piece {
-            Piece::Event { name, id, data } => {
+            SseItem::Event { name, id, data } => {
                 for part in reading::messages(data.clone()) {
-                    if let Some(message) = self.wire.arrived(Path::Get, name.as_deref(), id.as_deref(), &part) {
+                    if let Some(message) = self.wire.arrived(ArrivalPath::Get, name.as_deref(), id.as_deref(), &part) {
                         self.reply_to(&message).await;
                     }
                 }
             }
-            Piece::Comments(count) => self.wire.watch.comments(Path::Get, *count),
-            Piece::TooLong | Piece::End => {}
+            SseItem::Comments(count) => self.wire.watch.comments(ArrivalPath::Get, *count),
+            SseItem::TooLong | SseItem::End => {}
         }
         piece
     }
@@ -375,7 +380,7 @@ impl Client {
     }
 }
 
-impl Drop for Client {
+impl Drop for McpClient {
     fn drop(&mut self) {
         if let Some(listener) = self.listener.lock().unwrap_or_else(PoisonError::into_inner).take() {
             listener.abort();
@@ -392,18 +397,18 @@ fn is_answer(message: &Value, id: u64, status: u16) -> bool {
 }
 
 /// What an answer says.
-fn outcome(bytes: &Bytes) -> Result<Outcome, Fault> {
+fn outcome(bytes: &Bytes) -> Result<RpcResult, ClientError> {
     #[derive(Deserialize)]
-    struct Answer {
+    struct RpcResponse {
         result: Option<Box<RawValue>>,
         #[serde(default)]
         error: Value,
     }
-    let read = |why: serde_json::Error| Fault::NotMcp { why: why.to_string() };
-    let Answer { result, error } = serde_json::from_slice(bytes).map_err(read)?;
+    let read = |why: serde_json::Error| ClientError::NotMcp { why: why.to_string() };
+    let RpcResponse { result, error } = serde_json::from_slice(bytes).map_err(read)?;
     match result {
-        Some(raw) => Ok(Outcome { result: serde_json::from_str(raw.get()).map_err(read)?, raw }),
-        None => Err(Fault::Rpc {
+        Some(raw) => Ok(RpcResult { result: serde_json::from_str(raw.get()).map_err(read)?, raw }),
+        None => Err(ClientError::Rpc {
             code: error["code"].as_i64().unwrap_or_default(),
             message: error["message"].as_str().unwrap_or("the server gives no reason").to_owned(),
             data: error["data"].clone(),
@@ -411,8 +416,8 @@ fn outcome(bytes: &Bytes) -> Result<Outcome, Fault> {
     }
 }
 
-pub fn parse(message: &Value) -> Result<Message, Fault> {
-    let why = |_| Fault::NotMcp { why: "what was to be sent is no message".to_owned() };
+pub fn parse(message: &Value) -> Result<Message, ClientError> {
+    let why = |_| ClientError::NotMcp { why: "what was to be sent is no message".to_owned() };
     Message::parse(Bytes::from(message.to_string())).map_err(why)
 }
 

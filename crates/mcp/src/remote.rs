@@ -4,7 +4,7 @@
 //!
 //! Every message that leaves is a chore of its own, and so is the stream that is listened to. They report through one
 //! bounded channel; whatever has to be remembered (the session, who is under way, what waits) is here, without a lock,
-//! and changes only in [`Remote::send`] and [`Remote::next`].
+//! and changes only in [`RemoteConnection::send`] and [`RemoteConnection::next`].
 
 pub mod address;
 mod chores;
@@ -38,7 +38,7 @@ use hyper::{
 use prism_core::{
     mcp::Method,
     numbers::NumberMap,
-    wire::{Frame, Kind, Message, envelope::own_number},
+    wire::{Frame, Message, MessageKind, envelope::own_number},
 };
 use tokio::{
     runtime::Handle,
@@ -47,12 +47,12 @@ use tokio::{
 };
 use tracing::debug;
 
-use chores::Chores;
-pub use failure::Failure;
-use headers::Lane;
-use post::Job;
-use report::{Lost, Report, Says, Source, Voice};
-pub use target::{Target, TargetError};
+use chores::RemoteTasks;
+pub use failure::RemoteFailure;
+use headers::ProtocolHeaders;
+use post::PostJob;
+use report::{ReportContent, ReportSource, SseLoss, TaskReport, TaskReporter};
+pub use target::{RemoteTarget, RemoteTargetError};
 
 use prism_core::mcp::Transport;
 
@@ -73,31 +73,31 @@ const LISTENS_WITHIN: Duration = Duration::from_secs(1);
 const DELETE_TIMEOUT: Duration = Duration::from_secs(2);
 
 /// One connection to a server. Dropping it ends all that it has under way, and its session.
-pub struct Remote {
-    target: Arc<Target>,
-    way: Way,
-    lane: Lane,
+pub struct RemoteConnection {
+    target: Arc<RemoteTarget>,
+    way: RemoteTransport,
+    lane: ProtocolHeaders,
     /// The number of the `notifications/initialized` that has left and was not accepted yet: nothing may overtake it.
     greeting: Option<u64>,
     greetings: u64,
     /// Until when what waits for the handshake waits for the session's stream, too.
     listens_by: Option<Instant>,
-    waiting: VecDeque<Outgoing>,
-    chores: Chores,
-    running: NumberMap<u64, Running>,
+    waiting: VecDeque<OutgoingMessage>,
+    chores: RemoteTasks,
+    running: NumberMap<u64, RunningRequest>,
     /// Cancelled requests and when they are given up, in that order. As many as are under way, at most.
     fading: VecDeque<(Instant, u64)>,
     listening: Option<AbortHandle>,
     /// The number of the stream that is listened to. What an older one still says is dropped.
     stream: u64,
-    refused: VecDeque<Arrival>,
-    reports: mpsc::Sender<Report>,
-    arriving: mpsc::Receiver<Report>,
+    refused: VecDeque<RemoteEvent>,
+    reports: mpsc::Sender<TaskReport>,
+    arriving: mpsc::Receiver<TaskReport>,
 }
 
 /// What came.
 #[derive(Debug)]
-pub enum Arrival {
+pub enum RemoteEvent {
     /// A message. `about` is the number of the request on whose POST response it came; `None` on a stream that belongs
     /// to no request.
     Message { about: Option<u64>, frame: Frame },
@@ -106,7 +106,7 @@ pub enum Arrival {
     /// What of the head of the response to a request concerns its caller. The answer follows.
     Told { id: u64, head: HeaderMap },
     /// A request of ours will get no answer.
-    Failed { id: u64, failure: Failure },
+    Failed { id: u64, failure: RemoteFailure },
     /// The server does not know our session: it did not process this message, if that is how it was found out. The
     /// session is forgotten by now.
     SessionLost { message: Option<Message> },
@@ -114,13 +114,13 @@ pub enum Arrival {
     Ended { why: String },
 }
 
-enum Way {
+enum RemoteTransport {
     Streamable,
     /// The server refused to be initialized over Streamable HTTP; whether it speaks the older transport is being found
     /// out. `otherwise` is what the request gets if not.
     Probing {
-        initialize: Outgoing,
-        otherwise: Box<Report>,
+        initialize: OutgoingMessage,
+        otherwise: Box<TaskReport>,
     },
     /// Without an endpoint until the stream has named it.
     Sse {
@@ -129,13 +129,13 @@ enum Way {
     Ended,
 }
 
-struct Outgoing {
+struct OutgoingMessage {
     message: Message,
     params: Vec<(String, String)>,
     along: Vec<(HeaderName, HeaderValue)>,
 }
 
-struct Running {
+struct RunningRequest {
     task: AbortHandle,
     modern: bool,
     fading: bool,
@@ -143,17 +143,17 @@ struct Running {
 
 // === impl Remote ===
 
-impl Remote {
-    pub fn open(target: Arc<Target>) -> Self {
+impl RemoteConnection {
+    pub fn open(target: Arc<RemoteTarget>) -> Self {
         let (reports, arriving) = mpsc::channel(REPORTS);
         let mut remote = Self {
-            way: Way::Streamable,
-            lane: Lane::default(),
+            way: RemoteTransport::Streamable,
+            lane: ProtocolHeaders::default(),
             greeting: None,
             greetings: 0,
             listens_by: None,
             waiting: VecDeque::new(),
-            chores: Chores::default(),
+            chores: RemoteTasks::default(),
             running: NumberMap::default(),
             fading: VecDeque::new(),
             listening: None,
@@ -164,7 +164,7 @@ impl Remote {
             target,
         };
         if remote.target.transport() == Some(Transport::Sse) {
-            remote.way = Way::Sse { endpoint: None };
+            remote.way = RemoteTransport::Sse { endpoint: None };
             remote.open_sse();
         }
         remote
@@ -187,37 +187,37 @@ impl Remote {
         params: Vec<(String, String)>,
         along: Vec<(HeaderName, HeaderValue)>,
     ) {
-        if matches!(self.way, Way::Ended) {
+        if matches!(self.way, RemoteTransport::Ended) {
             return;
         }
         match message.kind() {
-            Kind::Request(_) => {
+            MessageKind::Request(_) => {
                 let Some(id) = request_id(&message) else {
                     debug!("A request without a number of ours was not sent");
                     return;
                 };
-                if matches!(self.way, Way::Sse { .. }) && is_modern_only(&message) {
+                if matches!(self.way, RemoteTransport::Sse { .. }) && is_modern_only(&message) {
                     // There is no modern era on this transport; a server of it need not be asked.
-                    return self.refuse(id, Failure::Status { status: 405 });
+                    return self.refuse(id, RemoteFailure::Status { status: 405 });
                 }
                 if self.waiting.len() + self.running.len() >= MAX_REQUESTS {
                     let why = "too many messages wait for the server".to_owned();
-                    return self.refuse(id, Failure::Unreachable { why });
+                    return self.refuse(id, RemoteFailure::Unreachable { why });
                 }
             }
-            Kind::Notification(Method::Cancelled) if self.cancel(&message) => return,
+            MessageKind::Notification(Method::Cancelled) if self.cancel(&message) => return,
             _ if self.waiting.len() + self.chores.len() >= MAX_MESSAGES => {
                 debug!("A note to the server was dropped: too many wait");
                 return;
             }
             _ => {}
         }
-        self.waiting.push_back(Outgoing { message, params, along });
+        self.waiting.push_back(OutgoingMessage { message, params, along });
         self.start_waiting();
     }
 
     /// The next thing that came. Cancel safe: what was not returned comes next time.
-    pub async fn next(&mut self) -> Arrival {
+    pub async fn next(&mut self) -> RemoteEvent {
         loop {
             if let Some(arrival) = self.refused.pop_front() {
                 return arrival;
@@ -238,9 +238,9 @@ impl Remote {
 
     // --- What goes out ---
 
-    fn refuse(&mut self, id: u64, failure: Failure) {
+    fn refuse(&mut self, id: u64, failure: RemoteFailure) {
         if self.refused.len() < MAX_REFUSED {
-            self.refused.push_back(Arrival::Failed { id, failure });
+            self.refused.push_back(RemoteEvent::Failed { id, failure });
         }
     }
 
@@ -271,7 +271,7 @@ impl Remote {
                 false
             }
             // It is over. A server of the modern era has no use for the note.
-            None => matches!(self.way, Way::Streamable) && self.lane.version.is_none(),
+            None => matches!(self.way, RemoteTransport::Streamable) && self.lane.version.is_none(),
         }
     }
 
@@ -298,26 +298,26 @@ impl Remote {
 
     fn start_waiting(&mut self) {
         while self.greeting.is_none()
-            && matches!(self.way, Way::Streamable | Way::Sse { endpoint: Some(_) })
+            && matches!(self.way, RemoteTransport::Streamable | RemoteTransport::Sse { endpoint: Some(_) })
             && let Some(outgoing) = self.waiting.pop_front()
         {
             self.start(outgoing);
         }
     }
 
-    fn start(&mut self, Outgoing { message, params, along }: Outgoing) {
+    fn start(&mut self, OutgoingMessage { message, params, along }: OutgoingMessage) {
         let modern = message.params().meta_version.is_some();
-        let opens = message.kind() == Kind::Request(Method::Initialize) && !modern;
+        let opens = message.kind() == MessageKind::Request(Method::Initialize) && !modern;
         // `initialize` opens a session: it can be in none.
-        let lane = if opens || modern { Lane::default() } else { self.lane.clone() };
+        let lane = if opens || modern { ProtocolHeaders::default() } else { self.lane.clone() };
         let (to, sse) = match &self.way {
-            Way::Sse { endpoint: Some(endpoint) } => (endpoint.clone(), true),
+            RemoteTransport::Sse { endpoint: Some(endpoint) } => (endpoint.clone(), true),
             _ => (self.target.url.clone(), false),
         };
         let id = request_id(&message);
-        let greets = message.kind() == Kind::Notification(Method::Initialized);
-        let voice = self.voice(id.map_or(Source::Note, Source::Request));
-        let job = Job { target: self.target.clone(), voice, to, params, along, message, lane };
+        let greets = message.kind() == MessageKind::Notification(Method::Initialized);
+        let voice = self.voice(id.map_or(ReportSource::Note, ReportSource::Request));
+        let job = PostJob { target: self.target.clone(), voice, to, params, along, message, lane };
         let Some(id) = id else {
             if greets {
                 self.greetings += 1;
@@ -333,72 +333,79 @@ impl Remote {
             false if opens => self.chores.add(job.initialize(id)),
             false => self.chores.add(job.request(id)),
         };
-        self.running.insert(id, Running { task, modern, fading: false });
+        self.running.insert(id, RunningRequest { task, modern, fading: false });
     }
 
-    fn voice(&self, from: Source) -> Voice {
-        Voice { from, reports: self.reports.clone() }
+    fn voice(&self, from: ReportSource) -> TaskReporter {
+        TaskReporter { from, reports: self.reports.clone() }
     }
 
     // --- What comes in ---
 
-    fn take(&mut self, Report { from, says }: Report) -> Option<Arrival> {
+    fn take(&mut self, TaskReport { from, says }: TaskReport) -> Option<RemoteEvent> {
         let about = match from {
             // It was cancelled, and its last words are of no interest.
-            Source::Request(id) if !self.running.contains_key(&id) => return None,
-            Source::Stream(number) if number != self.stream => return None,
-            Source::Request(id) => Some(id),
-            Source::Note | Source::Stream(_) => None,
+            ReportSource::Request(id) if !self.running.contains_key(&id) => return None,
+            ReportSource::Stream(number) if number != self.stream => return None,
+            ReportSource::Request(id) => Some(id),
+            ReportSource::Note | ReportSource::Stream(_) => None,
         };
-        let over = matches!(says, Says::Answer(_) | Says::Failed(_) | Says::Taken | Says::SessionLost { .. });
+        let over = matches!(
+            says,
+            ReportContent::Answer(_)
+                | ReportContent::Failed(_)
+                | ReportContent::Taken
+                | ReportContent::SessionLost { .. }
+        );
         if let Some(id) = about.filter(|_| over) {
             self.running.remove(&id);
         }
         match says {
-            Says::Message(frame) => Some(Arrival::Message { about, frame }),
-            Says::Answer(message) => about.map(|about| Arrival::Answer { about, message }),
-            Says::Told(head) => about.map(|id| Arrival::Told { id, head }),
-            Says::Failed(failure) => about.map(|id| Arrival::Failed { id, failure }),
-            Says::Taken => None,
-            Says::SessionLost { session, message } => {
+            ReportContent::Message(frame) => Some(RemoteEvent::Message { about, frame }),
+            ReportContent::Answer(message) => about.map(|about| RemoteEvent::Answer { about, message }),
+            ReportContent::Told(head) => about.map(|id| RemoteEvent::Told { id, head }),
+            ReportContent::Failed(failure) => about.map(|id| RemoteEvent::Failed { id, failure }),
+            ReportContent::Taken => None,
+            ReportContent::SessionLost { session, message } => {
                 // Several may learn of it, one after the other; by the last there may be a new session.
                 if self.lane.session.as_ref() == Some(&session) {
-                    self.lane = Lane::default();
+                    self.lane = ProtocolHeaders::default();
                     self.greeting = None;
                     self.listens_by = None;
                     self.stop_listening();
                     // What waits was meant for that session, too.
                     let waiting = self.waiting.drain(..);
-                    self.refused.extend(waiting.map(|waits| Arrival::SessionLost { message: Some(waits.message) }));
+                    self.refused.extend(waiting.map(|waits| RemoteEvent::SessionLost { message: Some(waits.message) }));
                 }
                 // It came too late to mean the one there is.
                 else if self.lane.session.is_some() {
-                    self.waiting.push_back(Outgoing { message, params: Vec::new(), along: Vec::new() });
+                    self.waiting.push_back(OutgoingMessage { message, params: Vec::new(), along: Vec::new() });
                     self.start_waiting();
                     return None;
                 }
-                Some(Arrival::SessionLost { message: Some(message) })
+                Some(RemoteEvent::SessionLost { message: Some(message) })
             }
-            Says::SessionGone => {
-                self.lane = Lane::default();
+            ReportContent::SessionGone => {
+                self.lane = ProtocolHeaders::default();
                 self.stop_listening();
-                Some(Arrival::SessionLost { message: None })
+                Some(RemoteEvent::SessionLost { message: None })
             }
-            Says::Opened(lane) => {
+            ReportContent::Opened(lane) => {
                 self.lane = lane;
                 self.stop_listening();
                 None
             }
-            Says::NotStreamable { message, otherwise } => {
-                let initialize = Outgoing { message, params: Vec::new(), along: Vec::new() };
-                self.way = Way::Probing { initialize, otherwise: Box::new(Report { from, says: *otherwise }) };
+            ReportContent::NotStreamable { message, otherwise } => {
+                let initialize = OutgoingMessage { message, params: Vec::new(), along: Vec::new() };
+                self.way =
+                    RemoteTransport::Probing { initialize, otherwise: Box::new(TaskReport { from, says: *otherwise }) };
                 self.open_sse();
                 None
             }
             // One of a session that is lost by now holds nothing up.
-            Says::Greeted { number, .. } if self.greeting != Some(number) => None,
-            Says::Greeted { accepted, .. } => {
-                if accepted && matches!(self.way, Way::Streamable) {
+            ReportContent::Greeted { number, .. } if self.greeting != Some(number) => None,
+            ReportContent::Greeted { accepted, .. } => {
+                if accepted && matches!(self.way, RemoteTransport::Streamable) {
                     // Servers ask on this stream, too, and what they ask before it is open is lost.
                     self.listen();
                     self.listens_by = Some(Instant::now() + LISTENS_WITHIN);
@@ -407,56 +414,56 @@ impl Remote {
                 }
                 None
             }
-            Says::Listening => {
+            ReportContent::Listening => {
                 self.let_go();
                 None
             }
-            Says::Endpoint(endpoint) => {
+            ReportContent::Endpoint(endpoint) => {
                 self.target.found(Transport::Sse);
-                let before = std::mem::replace(&mut self.way, Way::Sse { endpoint: Some(endpoint) });
-                if let Way::Probing { initialize, .. } = before {
+                let before = std::mem::replace(&mut self.way, RemoteTransport::Sse { endpoint: Some(endpoint) });
+                if let RemoteTransport::Probing { initialize, .. } = before {
                     debug!("The server speaks HTTP+SSE of 2024-11-05");
                     self.waiting.push_front(initialize);
                 }
                 self.start_waiting();
                 None
             }
-            Says::Lost(lost) => self.lost(lost),
+            ReportContent::Lost(lost) => self.lost(lost),
         }
     }
 
     /// The older transport's stream is no more, or never was.
-    fn lost(&mut self, Lost { why, refused }: Lost) -> Option<Arrival> {
-        match std::mem::replace(&mut self.way, Way::Ended) {
-            Way::Probing { otherwise, .. } => {
+    fn lost(&mut self, SseLoss { why, refused }: SseLoss) -> Option<RemoteEvent> {
+        match std::mem::replace(&mut self.way, RemoteTransport::Ended) {
+            RemoteTransport::Probing { otherwise, .. } => {
                 debug!(why, "The server does not speak HTTP+SSE of 2024-11-05 either");
-                self.way = Way::Streamable;
+                self.way = RemoteTransport::Streamable;
                 self.stop_listening();
                 let arrival = self.take(*otherwise);
                 self.start_waiting();
                 return arrival;
             }
             // What was found out once is no longer so.
-            Way::Sse { endpoint: None } if refused => self.target.forget(),
+            RemoteTransport::Sse { endpoint: None } if refused => self.target.forget(),
             _ => {}
         }
         self.chores.abort_all();
         self.running.clear();
         self.waiting.clear();
-        Some(Arrival::Ended { why })
+        Some(RemoteEvent::Ended { why })
     }
 
     // --- Streams ---
 
     fn listen(&mut self) {
         self.stop_listening();
-        let voice = self.voice(Source::Stream(self.stream));
+        let voice = self.voice(ReportSource::Stream(self.stream));
         self.listening = Some(self.chores.add(stream::listen(self.target.clone(), self.lane.clone(), voice)));
     }
 
     fn open_sse(&mut self) {
         self.stop_listening();
-        let voice = self.voice(Source::Stream(self.stream));
+        let voice = self.voice(ReportSource::Stream(self.stream));
         self.listening = Some(self.chores.add(sse::run(self.target.clone(), voice)));
     }
 
@@ -468,7 +475,7 @@ impl Remote {
     }
 }
 
-impl Drop for Remote {
+impl Drop for RemoteConnection {
     fn drop(&mut self) {
         self.chores.abort_all();
         // Without a runtime there is nobody to tell it, and the server forgets the session by itself.
@@ -487,7 +494,7 @@ impl Drop for Remote {
 
 /// The number of a request of ours. The id of an answer of ours is the server's.
 fn request_id(message: &Message) -> Option<u64> {
-    message.id().filter(|_| matches!(message.kind(), Kind::Request(_))).and_then(own_number)
+    message.id().filter(|_| matches!(message.kind(), MessageKind::Request(_))).and_then(own_number)
 }
 
 /// Whether only a server of the modern era understands the request.
@@ -495,8 +502,8 @@ fn is_modern_only(message: &Message) -> bool {
     message.params().meta_version.is_some() || message.method_text() == Some("\"server/discover\"")
 }
 
-impl From<kit::Said> for Arrival {
-    fn from(kit::Said { about, is_answer, bytes }: kit::Said) -> Self {
+impl From<kit::ServerMessage> for RemoteEvent {
+    fn from(kit::ServerMessage { about, is_answer, bytes }: kit::ServerMessage) -> Self {
         match (about.filter(|_| is_answer), Message::parse(bytes.clone())) {
             (Some(about), Ok(message)) => Self::Answer { about, message },
             _ => Self::Message { about, frame: Frame::Line(bytes) },

@@ -10,20 +10,23 @@ use prism_api::{
     mesh::{AgentStarted, AgentWrapped, CheckpointArguments, CheckpointNoted, StartArguments, WrapArguments},
 };
 use prism_core::{
-    mesh::{Kind, Lead, Look, Name, PENDING, PERSON, Path, Presence, SYSTEM, Support, Time, Window, name},
+    mesh::{
+        BacklogView, Name, PENDING, PERSON, Presence, SYSTEM, SignalHeader, SignalType, Time, WakePath, WakeSupport,
+        Window, name,
+    },
     time::rfc3339,
 };
 use prism_store::{
-    ReadError,
-    mesh::{AgentRow, Pending},
+    StoreReadError,
+    mesh::{AgentRow, MailboxCount},
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use tracing::{info, warn};
 use uuid::Uuid;
 
-use super::{Caller, Code, Mesh, State, Trouble, hyphenated, watch::HELD, who::Claim};
-use crate::wake::{AgentFacts, ClientFacts, Contact, Probe, Rung, Tmux};
+use super::{Mesh, MeshCaller, MeshError, MeshErrorCode, MeshState, hyphenated, watch::HELD, who::CallerClaim};
+use crate::wake::{AgentFacts, ClientFacts, ProbeOutcome, RingOutcome, Tmux, WakeContact};
 
 /// Names of agents, those included that are away. Beyond it no new one can start; one that nobody has seen for a month is
 /// forgotten.
@@ -43,16 +46,16 @@ const SURFACES: [&str; 9] =
     ["claude_code", "claude_desktop", "codex", "opencode", "cursor", "void", "vscode", "gemini", "zed"];
 
 /// What is known of an agent's window.
-pub(super) struct Facts {
+pub(super) struct WindowFacts {
     pub(super) told: Arc<AgentFacts>,
-    contacts: Vec<(Path, Contact)>,
+    contacts: Vec<(WakePath, WakeContact)>,
     pub(super) mcp_session: Option<u128>,
     pub(super) instance: Option<u128>,
     pub(super) checkpoint: Option<(Time, String)>,
-    pub(super) support_changes: VecDeque<(Time, Support)>,
-    pub(super) rungs: HashMap<Path, (Time, String)>,
+    pub(super) support_changes: VecDeque<(Time, WakeSupport)>,
+    pub(super) rungs: HashMap<WakePath, (Time, String)>,
     /// Why nobody is at the other end of a path, by who looked last.
-    pub(super) absent: HashMap<Path, String>,
+    pub(super) absent: HashMap<WakePath, String>,
 }
 
 /// What the store keeps of an agent's facts, as JSON.
@@ -67,8 +70,8 @@ struct KeptFacts {
 
 impl Mesh {
     /// Takes up the agents that the last daemon has known, what waits for them, and what they owe.
-    pub(super) fn take_up(&self) -> Result<(), ReadError> {
-        let waiting: HashMap<String, Pending> =
+    pub(super) fn take_up(&self) -> Result<(), StoreReadError> {
+        let waiting: HashMap<String, MailboxCount> =
             self.store.pending_counts()?.into_iter().map(|pending| (pending.agent.clone(), pending)).collect();
         let (agents, obligations) = (self.store.agents()?, self.store.open_obligations()?);
         self.act(|state, now| {
@@ -77,7 +80,7 @@ impl Mesh {
                 let (look, first) = waiting.get(&row.name).map(look).unwrap_or_default();
                 state.core.restore(&agent, Some(window(&row)), look, first, now);
                 if row.wrapped_at_us.is_none() {
-                    self.enter(state, &agent, Facts::read(&row), now);
+                    self.enter(state, &agent, WindowFacts::read(&row), now);
                 }
             }
             for row in obligations {
@@ -90,7 +93,7 @@ impl Mesh {
     }
 
     /// Makes an agent reachable by all that is known of it.
-    fn enter(&self, state: &mut State, agent: &Name, mut facts: Facts, now: Time) {
+    fn enter(&self, state: &mut MeshState, agent: &Name, mut facts: WindowFacts, now: Time) {
         facts.contacts = self.adapters.attach(&facts.told);
         facts.checkpoint =
             self.store.agent_notes(agent, 1).unwrap_or_default().pop().map(|(at, note)| (Time(at), note));
@@ -116,10 +119,10 @@ impl Mesh {
         self.arm(state, agent);
     }
 
-    pub async fn start(&self, caller: &Caller, arguments: StartArguments) -> Result<AgentStarted, Trouble> {
+    pub async fn start(&self, caller: &MeshCaller, arguments: StartArguments) -> Result<AgentStarted, MeshError> {
         let agent = name(&arguments.agent)?;
         if [PERSON, SYSTEM].contains(&&*agent) {
-            return Err(Trouble::bad(format!(
+            return Err(MeshError::bad(format!(
                 "{agent:?} is the human at this machine, or Prism itself; choose another name"
             )));
         }
@@ -128,18 +131,18 @@ impl Mesh {
             if !state.core.is_known(&agent) && state.core.len() >= MAX_AGENTS {
                 let why =
                     format!("there are {MAX_AGENTS} agents already; start under a name that there is: prism_status");
-                return Err(Trouble::new(Code::Busy, why));
+                return Err(MeshError::new(MeshErrorCode::Busy, why));
             }
         }
         for text in [&arguments.surface, &arguments.workspace, &arguments.surface_session].into_iter().flatten() {
             if text.len() > MAX_TEXT {
-                return Err(Trouble::bad(format!("a text is longer than {MAX_TEXT} bytes")));
+                return Err(MeshError::bad(format!("a text is longer than {MAX_TEXT} bytes")));
             }
         }
         self.adapters.check(&arguments.wake).map_err(|why| {
             // It may have pointed to what it was not to have. (H9)
             warn!(agent = &*agent, why, "A wake contact was not taken");
-            Trouble::bad(why)
+            MeshError::bad(why)
         })?;
         let now = self.now();
         let (same, other) = self.windows_of(caller, &agent);
@@ -158,7 +161,7 @@ impl Mesh {
                 state.polls.taken_over(&agent);
             }
             let before = state.core.start(&agent, window(&row), look, first, now);
-            self.enter(state, &agent, Facts::read(&row), now);
+            self.enter(state, &agent, WindowFacts::read(&row), now);
             before.filter(|before| before.session != row.session)
         });
         let at = self.now();
@@ -175,11 +178,11 @@ impl Mesh {
         let mut news = Vec::new();
         if before.is_some() {
             let body = format!("Another window has started as {agent}; the one before has ended.");
-            news.push((Kind::MasterPreempted, agent.clone(), body));
+            news.push((SignalType::MasterPreempted, agent.clone(), body));
         }
         if same.is_none() {
             for peer in self.peers(&agent) {
-                news.push((Kind::PeerJoined, peer, format!("{agent} has joined ({}).", row.surface)));
+                news.push((SignalType::PeerJoined, peer, format!("{agent} has joined ({}).", row.surface)));
             }
         }
         self.tell_news(news).await;
@@ -200,8 +203,8 @@ impl Mesh {
     }
 
     /// The session that this caller has under this name already, and another agent that it is. One window is one session.
-    fn windows_of(&self, caller: &Caller, agent: &Name) -> (Option<u128>, Option<Name>) {
-        let Caller::Client(mark) = caller else { return (None, None) };
+    fn windows_of(&self, caller: &MeshCaller, agent: &Name) -> (Option<u128>, Option<Name>) {
+        let MeshCaller::Client(mark) = caller else { return (None, None) };
         let state = self.state();
         match state.of_client(mark) {
             Some(known) if known == *agent => (state.core.window(agent).map(|window| window.session), None),
@@ -211,15 +214,15 @@ impl Mesh {
 
     pub async fn checkpoint(
         &self,
-        caller: &Caller,
+        caller: &MeshCaller,
         arguments: CheckpointArguments,
-    ) -> Result<CheckpointNoted, Trouble> {
+    ) -> Result<CheckpointNoted, MeshError> {
         let CheckpointArguments { session, agent, note } = arguments;
-        let agent = self.who(caller, Claim { session: session.as_deref(), agent: agent.as_deref() })?;
+        let agent = self.who(caller, CallerClaim { session: session.as_deref(), agent: agent.as_deref() })?;
         // A checkpoint is a sign of life without one, and leaves the last that was given where it is.
         let note = note.filter(|note| !note.trim().is_empty());
         if note.as_ref().is_some_and(|note| note.len() > MAX_TEXT) {
-            return Err(Trouble::bad(format!("`note` is longer than {MAX_TEXT} bytes")));
+            return Err(MeshError::bad(format!("`note` is longer than {MAX_TEXT} bytes")));
         }
         let now = self.now();
         if let Some(note) = &note {
@@ -233,18 +236,18 @@ impl Mesh {
         Ok(CheckpointNoted { session: hyphenated(session), agent: agent.to_string(), checkpoint_at: rfc3339(now) })
     }
 
-    pub async fn wrap(&self, caller: &Caller, arguments: WrapArguments) -> Result<AgentWrapped, Trouble> {
+    pub async fn wrap(&self, caller: &MeshCaller, arguments: WrapArguments) -> Result<AgentWrapped, MeshError> {
         let WrapArguments { session, agent } = arguments;
-        let agent = self.who(caller, Claim { session: session.as_deref(), agent: agent.as_deref() })?;
+        let agent = self.who(caller, CallerClaim { session: session.as_deref(), agent: agent.as_deref() })?;
         let session = self.state().core.window(&agent).map(|window| window.session);
-        let session =
-            session.ok_or_else(|| Trouble::new(Code::NotStarted, format!("{agent} has no session to wrap")))?;
+        let session = session
+            .ok_or_else(|| MeshError::new(MeshErrorCode::NotStarted, format!("{agent} has no session to wrap")))?;
         self.leave(&agent, true).await?;
         Ok(AgentWrapped { session: hyphenated(session), agent: agent.to_string(), wrapped_at: rfc3339(self.now()) })
     }
 
     /// An agent's window is no more: it has said good-bye, or its client has left.
-    pub(super) async fn leave(&self, agent: &Name, wrapped: bool) -> Result<(), Trouble> {
+    pub(super) async fn leave(&self, agent: &Name, wrapped: bool) -> Result<(), MeshError> {
         let now = self.now();
         if wrapped && let Some(row) = self.row_of(agent) {
             self.store.save_agent(AgentRow { wrapped_at_us: Some(now.0), ..row }).await?;
@@ -274,7 +277,7 @@ impl Mesh {
             json!(AgentEvent { at, agent, change: change.to_owned(), surface: None })
         });
         let body = format!("{agent} has {}.", if wrapped { "wrapped up" } else { "gone without a word" });
-        self.tell_news(peers.into_iter().map(|peer| (Kind::PeerLeft, peer, body.clone())).collect()).await;
+        self.tell_news(peers.into_iter().map(|peer| (SignalType::PeerLeft, peer, body.clone())).collect()).await;
         Ok(())
     }
 
@@ -310,7 +313,7 @@ impl Mesh {
 
 // === impl State ===
 
-impl State {
+impl MeshState {
     /// Forgets an agent altogether.
     pub(super) fn forget_all(&mut self, agent: &Name) {
         self.forget(agent);
@@ -339,7 +342,7 @@ impl State {
 
 // === impl Facts ===
 
-impl Facts {
+impl WindowFacts {
     fn read(row: &AgentRow) -> Self {
         let kept: KeptFacts = serde_json::from_str(&row.facts).unwrap_or_default();
         let told = AgentFacts {
@@ -371,45 +374,45 @@ impl Facts {
         json!(KeptFacts { wake: self.told.wake.clone(), tmux_pane }).to_string()
     }
 
-    pub(super) fn contact(&self, path: Path) -> Option<Contact> {
+    pub(super) fn contact(&self, path: WakePath) -> Option<WakeContact> {
         self.contacts.iter().find(|(known, _)| *known == path).map(|(_, contact)| contact.clone())
     }
 
     /// Paths that lead out of the daemon.
-    pub(super) fn outside(&self) -> Vec<(Path, Contact)> {
+    pub(super) fn outside(&self) -> Vec<(WakePath, WakeContact)> {
         self.contacts.iter().filter(|(path, _)| !HELD.contains(path)).cloned().collect()
     }
 
-    pub(super) fn note_look(&mut self, path: Path, probe: &Probe) {
+    pub(super) fn note_look(&mut self, path: WakePath, probe: &ProbeOutcome) {
         match probe {
-            Probe::There => self.absent.remove(&path),
-            Probe::Absent(why) => self.absent.insert(path, why.to_string()),
+            ProbeOutcome::There => self.absent.remove(&path),
+            ProbeOutcome::Absent(why) => self.absent.insert(path, why.to_string()),
         };
     }
 
-    pub(super) fn note_support(&mut self, support: Support, now: Time) {
+    pub(super) fn note_support(&mut self, support: WakeSupport, now: Time) {
         if self.support_changes.len() >= MAX_CHANGES {
             self.support_changes.pop_front();
         }
         self.support_changes.push_back((now, support));
     }
 
-    pub(super) fn note_rung(&mut self, path: Path, rung: &Rung, now: Time) {
+    pub(super) fn note_rung(&mut self, path: WakePath, rung: &RingOutcome, now: Time) {
         let said = match rung {
-            Rung::Rang => "rang".to_owned(),
-            Rung::Uncaptured(why) => format!("uncaptured: {why}"),
-            Rung::SendFailed(why) => format!("send-failed: {why}"),
-            Rung::Unanswered(why) => format!("unanswered: {why}"),
+            RingOutcome::Rang => "rang".to_owned(),
+            RingOutcome::Uncaptured(why) => format!("uncaptured: {why}"),
+            RingOutcome::SendFailed(why) => format!("send-failed: {why}"),
+            RingOutcome::Unanswered(why) => format!("unanswered: {why}"),
         };
         self.rungs.insert(path, (now, said));
     }
 }
 
-fn row(agent: &Name, caller: &Caller, arguments: StartArguments, session: u128, Time(now): Time) -> AgentRow {
+fn row(agent: &Name, caller: &MeshCaller, arguments: StartArguments, session: u128, Time(now): Time) -> AgentRow {
     let StartArguments { surface, workspace, surface_session, wake, .. } = arguments;
     let (mark, transport) = match caller {
-        Caller::Client(mark) => (Some(mark), mark.transport.clone()),
-        Caller::Script | Caller::Person => (None, "script".to_owned()),
+        MeshCaller::Client(mark) => (Some(mark), mark.transport.clone()),
+        MeshCaller::Script | MeshCaller::Person => (None, "script".to_owned()),
     };
     let client = mark.and_then(|mark| mark.client.as_deref());
     AgentRow {
@@ -457,18 +460,18 @@ fn window(row: &AgentRow) -> Window {
 }
 
 /// What the store says of an agent's queue, in the core's words.
-pub(super) fn look(pending: &Pending) -> (Look, Option<Lead>) {
-    let look = Look {
+pub(super) fn look(pending: &MailboxCount) -> (BacklogView, Option<SignalHeader>) {
+    let look = BacklogView {
         ringing: pending.ringing,
         quiet: pending.pending.saturating_sub(pending.ringing),
         newest: pending.newest,
     };
     let first = pending.first_ringing.as_ref().and_then(|first| {
-        Some(Lead {
+        Some(SignalHeader {
             seq: first.seq,
             signal: first.id,
             trace: first.trace,
-            kind: Kind::named(&first.kind)?,
+            kind: SignalType::named(&first.kind)?,
             sender: first.sender.as_str().into(),
         })
     });

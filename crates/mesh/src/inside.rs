@@ -6,10 +6,10 @@ use std::{
     time::Duration,
 };
 
-use prism_core::mesh::{ChatFailure, Name, Path};
+use prism_core::mesh::{ChatFailure, Name, WakePath};
 
-use super::{Mesh, State};
-use crate::wake::{Bell, Doing, Inside, Poll};
+use super::{Mesh, MeshState};
+use crate::wake::{DaemonChannels, Doing, PollKind, WakeBell};
 
 /// The editors' own chats.
 pub trait Chats: Send + Sync {
@@ -21,19 +21,19 @@ pub trait Chats: Send + Sync {
         &'a self,
         kind: &'a str,
         folder: Option<&'a FilePath>,
-        bell: &'a Bell,
+        bell: &'a WakeBell,
         within: Duration,
     ) -> Doing<'a, Result<(), ChatFailure>>;
 }
 
-struct Held(Weak<Mesh>);
+struct DaemonWake(Weak<Mesh>);
 
-pub(super) fn of(mesh: Weak<Mesh>) -> Arc<dyn Inside> {
-    Arc::new(Held(mesh))
+pub(super) fn of(mesh: Weak<Mesh>) -> Arc<dyn DaemonChannels> {
+    Arc::new(DaemonWake(mesh))
 }
 
-impl Held {
-    fn with<T>(&self, session: &str, look: impl FnOnce(&mut State, &Name) -> T) -> Option<T> {
+impl DaemonWake {
+    fn with<T>(&self, session: &str, look: impl FnOnce(&mut MeshState, &Name) -> T) -> Option<T> {
         let mesh = self.0.upgrade()?;
         let mut state = mesh.state();
         let agent = state.of_session(session).ok()?;
@@ -45,11 +45,11 @@ impl Held {
     }
 }
 
-impl Inside for Held {
-    fn is_open(&self, path: Path, session: &str) -> bool {
+impl DaemonChannels for DaemonWake {
+    fn is_open(&self, path: WakePath, session: &str) -> bool {
         let open = self.with(session, |state, agent| match path {
-            Path::Sse => state.has_stream(agent),
-            Path::Piggyback => state.facts.get(agent).is_some_and(|facts| facts.mcp_session.is_some()),
+            WakePath::Sse => state.has_stream(agent),
+            WakePath::Piggyback => state.facts.get(agent).is_some_and(|facts| facts.mcp_session.is_some()),
             path => state.core.bell(agent).is_some_and(|bell| bell.is_open(path)),
         });
         open.unwrap_or(false)
@@ -66,13 +66,13 @@ impl Inside for Held {
         })
     }
 
-    fn finish(&self, poll: Poll, session: &str, bell: &Bell) -> bool {
+    fn finish(&self, poll: PollKind, session: &str, bell: &WakeBell) -> bool {
         self.with(session, |state, agent| state.polls.finish(poll, agent, bell)).unwrap_or(false)
     }
 
-    fn arm_piggyback(&self, session: &str, _bell: &Bell) -> bool {
+    fn arm_piggyback(&self, session: &str, _bell: &WakeBell) -> bool {
         // The doorbell itself arms it, for as long as something waits.
-        self.is_open(Path::Piggyback, session)
+        self.is_open(WakePath::Piggyback, session)
     }
 
     fn has_chat<'a>(&'a self, kind: &'a str, folder: Option<&'a FilePath>) -> Doing<'a, bool> {
@@ -88,7 +88,7 @@ impl Inside for Held {
         &'a self,
         kind: &'a str,
         folder: Option<&'a FilePath>,
-        bell: &'a Bell,
+        bell: &'a WakeBell,
         within: Duration,
     ) -> Doing<'a, Result<(), ChatFailure>> {
         Box::pin(async move {

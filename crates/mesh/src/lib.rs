@@ -36,54 +36,54 @@ use std::{
 
 pub use inside::Chats;
 use prism_api::events::{BellEvent, ObligationEvent, SupportEvent};
-use prism_bridge::drive::Sessions;
+use prism_bridge::drive::SessionTable;
 use prism_config::{self as config, Env};
-use prism_core::mesh::{self as core, Action, Name, Outcome, Path, Time};
+use prism_core::mesh::{self as core, BellOutcome, MeshAction, Name, Time, WakePath};
 use prism_core::time::rfc3339;
 use prism_os::clock::Clock;
 use prism_store::Store;
-use prism_telemetry::{events::Events, mesh::MeshMetrics};
+use prism_telemetry::{events::EventBus, mesh::MeshMetrics};
 use serde_json::json;
 use tokio::sync::Notify;
 use tracing::{info, warn};
-pub use trouble::{Code, Trouble};
+pub use trouble::{MeshError, MeshErrorCode};
 use uuid::Uuid;
 pub use verbs::run;
-pub use who::Caller;
+pub use who::MeshCaller;
 
-use self::{agents::Facts, polls::Polls, record::Recorder, streams::Streams};
-use crate::wake::{Adapters, AgentFacts, Allowed, Bell, Rung};
+use self::{agents::WindowFacts, polls::LongPolls, record::MeshRecorder, streams::AgentStreams};
+use crate::wake::{AgentFacts, RingOutcome, WakeAdapters, WakeBell, WakeSettings};
 
 /// Signals out of date that are ended in one commit before the mesh starts.
 const ENDED_AT_START: u32 = 1000;
 
 /// All of the mesh. There is one for the daemon's life.
 pub struct Mesh {
-    state: Mutex<State>,
+    state: Mutex<MeshState>,
     store: Store,
-    adapters: Adapters,
-    sessions: Arc<Sessions>,
-    recorder: Recorder,
-    pub events: Events,
+    adapters: WakeAdapters,
+    sessions: Arc<SessionTable>,
+    recorder: MeshRecorder,
+    pub events: EventBus,
     pub metrics: Arc<MeshMetrics>,
     clock: Clock,
-    settings: config::Mesh,
+    settings: config::MeshConfig,
     /// Rung when the next deadline may be another.
     changed: Arc<Notify>,
     chats: OnceLock<Arc<dyn Chats>>,
     this: Weak<Self>,
 }
 
-struct State {
-    core: core::Mesh,
+struct MeshState {
+    core: core::MeshMachine,
     /// What is known of agents' windows that their doorbells do not care for.
-    facts: HashMap<Name, Facts>,
+    facts: HashMap<Name, WindowFacts>,
     by_mcp: HashMap<u128, Name>,
     by_instance: HashMap<u128, Name>,
     /// Clients, by their session or shim, whose name another has taken since.
     displaced: HashMap<u128, Name>,
-    streams: Streams,
-    polls: Polls,
+    streams: AgentStreams,
+    polls: LongPolls,
 }
 
 // === impl Mesh ===
@@ -92,9 +92,9 @@ impl Mesh {
     /// Takes up what the store has of the mesh.
     pub async fn open(
         store: Store,
-        sessions: Arc<Sessions>,
+        sessions: Arc<SessionTable>,
         metrics: Arc<MeshMetrics>,
-        settings: config::Mesh,
+        settings: config::MeshConfig,
         (env, home): (Env, PathBuf),
     ) -> anyhow::Result<Arc<Self>> {
         let again = store.unsettle_all().await?;
@@ -103,23 +103,23 @@ impl Mesh {
         }
         let now = Clock::start().now();
         while !store.expire(now.0, ENDED_AT_START).await?.is_empty() {}
-        let config::Mesh { tmux, editor_chat, desktop, ref secrets, .. } = settings;
-        let allowed = Allowed { tmux, editor_chat, desktop, env, home, secrets: secrets.clone() };
+        let config::MeshConfig { tmux, editor_chat, desktop, ref secrets, .. } = settings;
+        let allowed = WakeSettings { tmux, editor_chat, desktop, env, home, secrets: secrets.clone() };
         let mesh = Arc::new_cyclic(|this: &Weak<Self>| Self {
-            state: Mutex::new(State {
-                core: core::Mesh::new(settings.patience),
+            state: Mutex::new(MeshState {
+                core: core::MeshMachine::new(settings.patience),
                 facts: HashMap::new(),
                 by_mcp: HashMap::new(),
                 by_instance: HashMap::new(),
                 displaced: HashMap::new(),
-                streams: Streams::default(),
-                polls: Polls::default(),
+                streams: AgentStreams::default(),
+                polls: LongPolls::default(),
             }),
-            recorder: Recorder::new(store.clone()),
+            recorder: MeshRecorder::new(store.clone()),
             store,
-            adapters: Adapters::new(&inside::of(this.clone()), &allowed),
+            adapters: WakeAdapters::new(&inside::of(this.clone()), &allowed),
             sessions,
-            events: Events::default(),
+            events: EventBus::default(),
             metrics,
             clock: Clock::start(),
             settings,
@@ -140,7 +140,7 @@ impl Mesh {
         let _ = self.chats.set(chats);
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, MeshState> {
         // Nothing panics while it holds the lock; and a mesh that stands still would be worse than one that is off by one.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -150,7 +150,7 @@ impl Mesh {
     }
 
     /// Does something to the state, and then what that leads to.
-    fn act<T>(&self, act: impl FnOnce(&mut State, Time) -> T) -> T {
+    fn act<T>(&self, act: impl FnOnce(&mut MeshState, Time) -> T) -> T {
         let now = self.now();
         let (done, actions) = {
             let mut state = self.state();
@@ -168,10 +168,10 @@ impl Mesh {
         done
     }
 
-    fn perform(&self, action: Action) {
+    fn perform(&self, action: MeshAction) {
         match action {
-            Action::Ring { agent, session, path, attempt, bell } => self.ring(agent, session, path, attempt, &bell),
-            Action::Note { agent, session, path, outcome, lead, after, at } => {
+            MeshAction::Ring { agent, session, path, attempt, bell } => self.ring(agent, session, path, attempt, &bell),
+            MeshAction::Note { agent, session, path, outcome, lead, after, at } => {
                 self.metrics.bell(path, outcome, after);
                 let told = || {
                     json!(BellEvent {
@@ -189,10 +189,10 @@ impl Mesh {
                 self.events.tell("surface_doorbell_sent", told);
                 self.recorder.bell(&agent, session, path, outcome, &lead, after, at);
             }
-            Action::Reread(agent) => self.reread(agent),
-            Action::Support(agent, _) => self.note_support(&agent),
-            Action::Piggyback(agent, _) => self.arm(&self.state(), &agent),
-            Action::Overdue(obligation) => self.escalate(&obligation),
+            MeshAction::Reread(agent) => self.reread(agent),
+            MeshAction::Support(agent, _) => self.note_support(&agent),
+            MeshAction::Piggyback(agent, _) => self.arm(&self.state(), &agent),
+            MeshAction::Overdue(obligation) => self.escalate(&obligation),
         }
     }
 
@@ -216,7 +216,7 @@ impl Mesh {
     }
 
     /// Lets results of tools carry an agent's bell, or not, at the doors that they leave by.
-    fn arm(&self, state: &State, agent: &Name) {
+    fn arm(&self, state: &MeshState, agent: &Name) {
         let carries = |agent: &Name| state.core.bell(agent).is_some_and(|bell| bell.carries());
         let Some(facts) = state.facts.get(agent) else { return };
         if let Some(entry) = facts.mcp_session.and_then(|session| self.sessions.get(&Uuid::from_u128(session))) {
@@ -236,9 +236,9 @@ impl Mesh {
         }
     }
 
-    fn ring(&self, agent: Name, session: u128, path: Path, attempt: u64, bell: &core::Bell) {
+    fn ring(&self, agent: Name, session: u128, path: WakePath, attempt: u64, bell: &core::Bell) {
         let contact = self.state().facts.get(&agent).and_then(|facts| facts.contact(path));
-        let bell = Bell {
+        let bell = WakeBell {
             text: bell.to_string().into(),
             agent: agent.clone(),
             session: hyphenated(session).into(),
@@ -249,20 +249,20 @@ impl Mesh {
         tokio::spawn(async move {
             let rung = match (mesh.adapters.of(path), &contact) {
                 (Some(adapter), Some(contact)) => adapter.ring(contact, &bell).await,
-                _ => Rung::Uncaptured("the agent cannot be reached that way".into()),
+                _ => RingOutcome::Uncaptured("the agent cannot be reached that way".into()),
             };
             let outcome = match &rung {
-                Rung::Rang => Outcome::Rang,
-                Rung::Uncaptured(_) => Outcome::Uncaptured,
-                Rung::SendFailed(_) => Outcome::SendFailed,
-                Rung::Unanswered(_) => Outcome::Unanswered,
+                RingOutcome::Rang => BellOutcome::Rang,
+                RingOutcome::Uncaptured(_) => BellOutcome::Uncaptured,
+                RingOutcome::SendFailed(_) => BellOutcome::SendFailed,
+                RingOutcome::Unanswered(_) => BellOutcome::Unanswered,
             };
             match &rung {
-                Rung::Rang | Rung::Uncaptured(_) => {}
-                Rung::SendFailed(why) => {
+                RingOutcome::Rang | RingOutcome::Uncaptured(_) => {}
+                RingOutcome::SendFailed(why) => {
                     warn!(agent = &*agent, path = path.name(), why = &**why, "A bell could not be rung");
                 }
-                Rung::Unanswered(why) => {
+                RingOutcome::Unanswered(why) => {
                     warn!(agent = &*agent, path = path.name(), why = &**why, "Nobody knows whether a bell rang");
                 }
             }
@@ -273,7 +273,7 @@ impl Mesh {
                 state.core.rung(&agent, attempt, outcome, now);
             });
             // Whether somebody is there at all is what tells when they are back.
-            if let Some(contact) = contact.filter(|_| outcome != Outcome::Rang && !watch::HELD.contains(&path)) {
+            if let Some(contact) = contact.filter(|_| outcome != BellOutcome::Rang && !watch::HELD.contains(&path)) {
                 mesh.look_at(&agent, path, &contact).await;
             }
         });
@@ -295,7 +295,10 @@ impl Mesh {
     }
 
     /// What waits for an agent, and the first of it that rings.
-    fn look(&self, agent: &str) -> Result<(core::Look, Option<core::Lead>), prism_store::ReadError> {
+    fn look(
+        &self,
+        agent: &str,
+    ) -> Result<(core::BacklogView, Option<core::SignalHeader>), prism_store::StoreReadError> {
         let pending = self.store.pending_of(agent)?;
         Ok(agents::look(&pending))
     }
@@ -331,18 +334,18 @@ impl Mesh {
     /// Puts a notice on the person's screen, where that is allowed and there is one.
     pub fn notify(&self, text: &str) {
         let person = AgentFacts { agent: core::PERSON.into(), ..AgentFacts::default() };
-        let bell = Bell {
+        let bell = WakeBell {
             text: text.into(),
             agent: core::PERSON.into(),
             session: "".into(),
             sender: core::SYSTEM.into(),
-            kind: core::Kind::StatusUpdate.name().into(),
+            kind: core::SignalType::StatusUpdate.name().into(),
         };
         let Some(mesh) = self.this.upgrade() else { return };
         tokio::spawn(async move {
-            if let Some(adapter) = mesh.adapters.of(Path::Desktop)
+            if let Some(adapter) = mesh.adapters.of(WakePath::Desktop)
                 && let Some(contact) = adapter.attach(&Arc::new(person))
-                && let Rung::SendFailed(why) = adapter.ring(&contact, &bell).await
+                && let RingOutcome::SendFailed(why) = adapter.ring(&contact, &bell).await
             {
                 warn!(why = &*why, "The person could not be sent a notice");
             }

@@ -7,18 +7,18 @@ use prism_api::mesh::{
     OutstandingBell, OwedReply, PathDiagnosis, Roster, RosterAgent, SupportChange, UnregisteredDiagnostics,
 };
 use prism_core::{
-    mesh::{Mesh as Core, Name, PERSON, Path, Time, name},
+    mesh::{MeshMachine as Core, Name, PERSON, Time, WakePath, name},
     time::rfc3339,
 };
 use prism_mcp::kit::CallerMark;
 use prism_store::mesh::BellRow;
-use prism_telemetry::mesh::Seen;
+use prism_telemetry::mesh::MeshSnapshot;
 
 use super::{
-    Caller, Mesh, State, Trouble,
+    Mesh, MeshCaller, MeshError, MeshState,
     agents::{MAX_NOTES, heeds_stream, surface_of},
     hyphenated,
-    who::Claim,
+    who::CallerClaim,
 };
 
 /// Bells that are shown of one agent, and of all.
@@ -28,16 +28,16 @@ const MAX_SHOWN: usize = 500;
 
 impl Mesh {
     /// Everybody, and whether they are really there.
-    pub fn roster(&self, caller: &Caller) -> Roster {
+    pub fn roster(&self, caller: &MeshCaller) -> Roster {
         let now = self.now();
         let state = self.state();
         let owed = state.owed();
         Roster { agents: state.core.names().map(|agent| state.shown(agent, &owed, caller, now)).collect() }
     }
 
-    pub fn diagnostics(&self, caller: &Caller, arguments: DiagnosticsArguments) -> Result<Diagnostics, Trouble> {
+    pub fn diagnostics(&self, caller: &MeshCaller, arguments: DiagnosticsArguments) -> Result<Diagnostics, MeshError> {
         let DiagnosticsArguments { session, agent } = arguments;
-        if let (Caller::Client(mark), None, None) = (caller, &session, &agent)
+        if let (MeshCaller::Client(mark), None, None) = (caller, &session, &agent)
             && self.state().of_client(mark).is_none()
         {
             return Ok(Diagnostics::Unregistered(self.state().unregistered(mark)));
@@ -51,10 +51,10 @@ impl Mesh {
                 }
                 agent
             }
-            _ => self.about(caller, Claim { session: session.as_deref(), agent: agent.as_deref() })?,
+            _ => self.about(caller, CallerClaim { session: session.as_deref(), agent: agent.as_deref() })?,
         };
         if *agent == *PERSON {
-            return Err(Trouble::bad("say which `agent`: see prism_status for who there is"));
+            return Err(MeshError::bad("say which `agent`: see prism_status for who there is"));
         }
         let recent_bells = self.store.bells(Some(&agent), RECENT)?.iter().map(bell).collect();
         let notes = self.store.agent_notes(&agent, MAX_NOTES)?;
@@ -92,7 +92,7 @@ impl Mesh {
                 },
                 None => OutstandingBell::default(),
             });
-            let paths = Path::ALL.into_iter().map(|path| {
+            let paths = WakePath::ALL.into_iter().map(|path| {
                 let last = facts.rungs.get(&path);
                 PathDiagnosis {
                     path: path.name().to_owned(),
@@ -123,7 +123,7 @@ impl Mesh {
             (transport.unwrap_or_default(), state.core.support(agent))
         });
         let obligations = state.core.obligations().filter(|obligation| obligation.needs_reply());
-        let seen = Seen {
+        let seen = MeshSnapshot {
             agents: agents.collect(),
             obligations: obligations.map(|owed| (owed.overdue.is_some(), owed.bucket)).collect(),
         };
@@ -142,15 +142,15 @@ impl Mesh {
     }
 
     /// How many signals wait for who calls.
-    pub fn waiting(&self, caller: &Caller, session: Option<&str>) -> Result<u64, Trouble> {
-        let agent = self.who(caller, Claim { session, agent: None })?;
+    pub fn waiting(&self, caller: &MeshCaller, session: Option<&str>) -> Result<u64, MeshError> {
+        let agent = self.who(caller, CallerClaim { session, agent: None })?;
         Ok(self.state().core.bell(&agent).map_or(0, |bell| bell.pending()))
     }
 
     /// Everything at once.
-    pub fn everything(&self) -> Result<MeshOverview, Trouble> {
+    pub fn everything(&self) -> Result<MeshOverview, MeshError> {
         let bells = self.store.bells(None, RECENT)?.iter().map(bell).collect();
-        let Roster { agents } = self.roster(&Caller::Script);
+        let Roster { agents } = self.roster(&MeshCaller::Script);
         let now = self.now();
         let state = self.state();
         let mut owed: Vec<_> = state.core.obligations().filter(|obligation| obligation.needs_reply()).collect();
@@ -189,7 +189,7 @@ impl Mesh {
     }
 }
 
-impl State {
+impl MeshState {
     /// How many replies each agent owes, and how many of them are overdue.
     fn owed(&self) -> HashMap<&str, [usize; 2]> {
         let mut owed: HashMap<&str, [usize; 2]> = HashMap::new();
@@ -229,23 +229,23 @@ impl State {
     }
 
     /// Whether a path works. The next result of a tool carries a bell wherever there is a client to have one.
-    fn is_healthy(&self, agent: &Name, path: Path) -> bool {
+    fn is_healthy(&self, agent: &Name, path: WakePath) -> bool {
         let has_client = || {
             let facts = self.facts.get(agent);
             facts.is_some_and(|facts| facts.mcp_session.is_some() || facts.instance.is_some())
         };
         match path {
-            Path::Piggyback => has_client(),
+            WakePath::Piggyback => has_client(),
             path => self.core.bell(agent).is_some_and(|bell| bell.is_healthy(path)),
         }
     }
 
-    fn shown(&self, agent: &Name, owed: &HashMap<&str, [usize; 2]>, caller: &Caller, now: Time) -> RosterAgent {
+    fn shown(&self, agent: &Name, owed: &HashMap<&str, [usize; 2]>, caller: &MeshCaller, now: Time) -> RosterAgent {
         let window = self.core.window(agent);
         // A session is what a client without one of its own shows that it is the agent: no other agent is told it.
-        let session = window.map(|window| hyphenated(window.session)).filter(|_| matches!(caller, Caller::Person));
+        let session = window.map(|window| hyphenated(window.session)).filter(|_| matches!(caller, MeshCaller::Person));
         let bell = self.core.bell(agent);
-        let healthy = |path: &Path| bell.is_some_and(|bell| bell.is_healthy(*path));
+        let healthy = |path: &WakePath| bell.is_some_and(|bell| bell.is_healthy(*path));
         let [owes, overdue] = owed.get(&**agent).copied().unwrap_or_default();
         let checkpoint = self.facts.get(agent).and_then(|facts| facts.checkpoint.as_ref());
         RosterAgent {
@@ -256,7 +256,7 @@ impl State {
             workspace: window.and_then(|window| window.workspace.as_deref().map(str::to_owned)),
             transport: window.map(|window| window.transport.to_string()),
             surface_support: self.core.support(agent).name().to_owned(),
-            paths: Path::ALL.into_iter().filter(healthy).map(|path| path.name().to_owned()).collect(),
+            paths: WakePath::ALL.into_iter().filter(healthy).map(|path| path.name().to_owned()).collect(),
             pending: bell.map_or(0, |bell| bell.pending()),
             owes: owes as u64,
             overdue: overdue as u64,

@@ -5,13 +5,13 @@ use prism_api::mesh::{
 };
 use prism_bridge::admission::AgentBells;
 use prism_core::{
-    mesh::{Kind, Obligation, Outcome, PERSON, Path, Support, Time, Wakes, name},
+    mesh::{BellOutcome, Obligation, PERSON, SignalType, Time, WakePath, WakeSupport, WakeTally, name},
     time::rfc3339,
 };
-use prism_store::mesh::{ObligationFilter, ObligationRow, Waived};
+use prism_store::mesh::{ObligationFilter, ObligationRow, WaiveResult};
 use tracing::debug;
 
-use super::{Caller, Code, Mesh, Trouble, hyphenated, signals::uuid, who::Claim};
+use super::{Mesh, MeshCaller, MeshError, MeshErrorCode, hyphenated, signals::uuid, who::CallerClaim};
 
 /// Obligations that are told at once.
 const MAX_ROWS: u32 = 1000;
@@ -19,8 +19,12 @@ const MAX_ROWS: u32 = 1000;
 const MAX_REASON: usize = 1024;
 
 impl Mesh {
-    pub fn obligations(&self, caller: &Caller, arguments: ObligationsArguments) -> Result<ObligationsPage, Trouble> {
-        let claim = Claim { session: arguments.session.as_deref(), agent: arguments.agent.as_deref() };
+    pub fn obligations(
+        &self,
+        caller: &MeshCaller,
+        arguments: ObligationsArguments,
+    ) -> Result<ObligationsPage, MeshError> {
+        let claim = CallerClaim { session: arguments.session.as_deref(), agent: arguments.agent.as_deref() };
         let agent = self.about(caller, claim)?;
         let whose =
             arguments.of.unwrap_or(if *agent == *PERSON { WhoseObligations::All } else { WhoseObligations::Me });
@@ -38,18 +42,18 @@ impl Mesh {
 
 impl Mesh {
     /// Ends what is owed without a reply: who owes it declines, who asked lets them off, the person decides for both.
-    pub async fn waive(&self, caller: &Caller, arguments: WaiveArguments) -> Result<SignalWaived, Trouble> {
-        let claim = Claim { session: arguments.session.as_deref(), agent: arguments.agent.as_deref() };
+    pub async fn waive(&self, caller: &MeshCaller, arguments: WaiveArguments) -> Result<SignalWaived, MeshError> {
+        let claim = CallerClaim { session: arguments.session.as_deref(), agent: arguments.agent.as_deref() };
         let agent = self.who(caller, claim)?;
         let reason = arguments.reason.trim();
         if reason.is_empty() || reason.len() > MAX_REASON {
             let why = format!("`reason` says why, in at most {MAX_REASON} bytes: the other side is told");
-            return Err(Trouble::bad(why));
+            return Err(MeshError::bad(why));
         }
         let signal = uuid("signal_id", &arguments.signal_id)?;
         let by = Some(&*agent).filter(|by| **by != *PERSON);
         let (code, why) = match self.store.waive(signal, by, reason, self.now().0).await? {
-            Waived::Done { debtor, creditor } => {
+            WaiveResult::Done { debtor, creditor } => {
                 let ended = self.act(|state, _| state.core.done(signal));
                 self.tell_ended(ended.into_iter(), "waived");
                 for other in [&debtor, &creditor].into_iter().filter(|other| ***other != *agent) {
@@ -59,14 +63,16 @@ impl Mesh {
                 }
                 return Ok(SignalWaived { waived: true, signal_id: hyphenated(signal), reason: reason.to_owned() });
             }
-            Waived::AlreadyClosed => (Code::AlreadyGone, "nothing is owed for it any more".to_owned()),
-            Waived::NotYours => (
-                Code::NotYours,
+            WaiveResult::AlreadyClosed => (MeshErrorCode::AlreadyGone, "nothing is owed for it any more".to_owned()),
+            WaiveResult::NotYours => (
+                MeshErrorCode::NotYours,
                 "only who was asked, or who has asked, can waive it; so can the person: prism signal waive".to_owned(),
             ),
-            Waived::Unknown => (Code::UnknownSignal, format!("nothing is owed for a signal {}", hyphenated(signal))),
+            WaiveResult::Unknown => {
+                (MeshErrorCode::UnknownSignal, format!("nothing is owed for a signal {}", hyphenated(signal)))
+            }
         };
-        Err(Trouble::new(code, why))
+        Err(MeshError::new(code, why))
     }
 
     /// Tells who waits for a reply that it is late, so that they can do something about it.
@@ -105,7 +111,7 @@ fn shown_obligation(row: &ObligationRow) -> ObligationView {
         due_at: at(row.due_at_us),
         overdue: row.overdue_at_us.is_some(),
         escalated_at: at(row.escalated_at_us),
-        sla_exempt: row.bucket == Support::Degraded.name(),
+        sla_exempt: row.bucket == WakeSupport::Degraded.name(),
         heard_at: at(row.heard_at_us),
         closed_at: at(row.closed_at_us),
         closed_why: row.closed_why.clone(),
@@ -148,20 +154,20 @@ pub(super) fn obligation_row(obligation: &Obligation) -> ObligationRow {
 /// What the store has of an obligation, in the core's words.
 pub(super) fn obligation(row: &ObligationRow) -> Option<Obligation> {
     let last = row.last_wake_at_us.map(Time).and_then(|at| {
-        let path = Path::named(row.last_wake_path.as_deref()?)?;
-        Some((at, path, Outcome::named(row.last_wake_result.as_deref()?)?))
+        let path = WakePath::named(row.last_wake_path.as_deref()?)?;
+        Some((at, path, BellOutcome::named(row.last_wake_result.as_deref()?)?))
     });
     Some(Obligation {
         signal: row.signal,
         trace: row.trace,
-        kind: Kind::named(&row.kind)?,
+        kind: SignalType::named(&row.kind)?,
         debtor: row.debtor.as_str().into(),
         creditor: row.creditor.as_str().into(),
         opened: Time(row.opened_at_us),
         due: row.due_at_us.map(Time),
         heard: row.heard_at_us.map(Time),
         overdue: row.overdue_at_us.map(Time),
-        bucket: if row.bucket == Support::Full.name() { Support::Full } else { Support::Degraded },
-        wakes: Wakes { attempts: row.wake_attempt_count, rings: row.wake_ring_count, last },
+        bucket: if row.bucket == WakeSupport::Full.name() { WakeSupport::Full } else { WakeSupport::Degraded },
+        wakes: WakeTally { attempts: row.wake_attempt_count, rings: row.wake_ring_count, last },
     })
 }

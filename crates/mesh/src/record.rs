@@ -7,10 +7,10 @@ use std::{
     time::Duration,
 };
 
-use prism_core::mesh::{Lead, Outcome, Path, Support, Time};
+use prism_core::mesh::{BellOutcome, SignalHeader, Time, WakePath, WakeSupport};
 use prism_store::{
-    Store, WriteError,
-    mesh::{BellRow, Notes, WakeNote},
+    Store, StoreWriteError,
+    mesh::{BellRow, MeshNotes, WakeNote},
 };
 use tokio::{sync::Notify, time::sleep};
 use tracing::warn;
@@ -22,14 +22,14 @@ const MAX_UNWRITTEN: usize = 65_536;
 const ARRIVES_WITHIN: Duration = Duration::from_secs(1);
 
 #[derive(Clone)]
-pub(super) struct Recorder {
-    unwritten: Arc<Mutex<Unwritten>>,
+pub(super) struct MeshRecorder {
+    unwritten: Arc<Mutex<UnwrittenNotes>>,
     wanted: Arc<Notify>,
     store: Store,
 }
 
 #[derive(Default)]
-struct Unwritten {
+struct UnwrittenNotes {
     bells: Vec<BellRow>,
     wakes: Vec<WakeNote>,
     buckets: HashMap<String, &'static str>,
@@ -39,17 +39,17 @@ struct Unwritten {
     lost: u64,
 }
 
-impl Recorder {
+impl MeshRecorder {
     pub(super) fn new(store: Store) -> Self {
         Self { unwritten: Arc::default(), wanted: Arc::default(), store }
     }
 
-    fn add(&self, add: impl FnOnce(&mut Unwritten)) {
+    fn add(&self, add: impl FnOnce(&mut UnwrittenNotes)) {
         add(&mut self.unwritten());
         self.wanted.notify_one();
     }
 
-    fn unwritten(&self) -> MutexGuard<'_, Unwritten> {
+    fn unwritten(&self) -> MutexGuard<'_, UnwrittenNotes> {
         self.unwritten.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -58,9 +58,9 @@ impl Recorder {
         &self,
         agent: &str,
         session: u128,
-        path: Path,
-        outcome: Outcome,
-        lead: &Lead,
+        path: WakePath,
+        outcome: BellOutcome,
+        lead: &SignalHeader,
         after: Option<Duration>,
         Time(at_us): Time,
     ) {
@@ -77,10 +77,10 @@ impl Recorder {
             millis: after.map(|after| i64::try_from(after.as_millis()).unwrap_or(i64::MAX)),
         };
         // That a bell was heard is no wake of its own: the last one is the push.
-        let wake = lead.kind.duty().filter(|_| outcome != Outcome::Confirmed).map(|_| WakeNote {
+        let wake = lead.kind.duty().filter(|_| outcome != BellOutcome::Confirmed).map(|_| WakeNote {
             signal: lead.signal,
             attempts_added: 1,
-            rings_added: u32::from(outcome == Outcome::Rang),
+            rings_added: u32::from(outcome == BellOutcome::Rang),
             at_us,
             path,
             result,
@@ -95,7 +95,7 @@ impl Recorder {
         });
     }
 
-    pub(super) fn bucket(&self, agent: &str, support: Support) {
+    pub(super) fn bucket(&self, agent: &str, support: WakeSupport) {
         self.add(|unwritten| {
             unwritten.buckets.insert(agent.to_owned(), support.name());
         });
@@ -130,20 +130,20 @@ impl Recorder {
             let taken = std::mem::take(&mut *self.unwritten());
             match self.write(taken).await {
                 Ok(()) => {}
-                Err(WriteError::Closed) => return,
+                Err(StoreWriteError::Closed) => return,
                 Err(error) => warn!(%error, "What became of bells could not be written down"),
             }
         }
     }
 
-    async fn write(&self, taken: Unwritten) -> Result<(), WriteError> {
-        let Unwritten { bells, wakes, buckets, overdue, drains, seen, lost } = taken;
+    async fn write(&self, taken: UnwrittenNotes) -> Result<(), StoreWriteError> {
+        let UnwrittenNotes { bells, wakes, buckets, overdue, drains, seen, lost } = taken;
         if lost > 0 {
             warn!(bells = lost, "What became of some bells was not written down: there were too many");
         }
         let (overdue, escalated) = (overdue.clone(), overdue);
         let buckets = buckets.into_iter().map(|(agent, bucket)| (agent, bucket.to_owned())).collect();
         let (settled, seen) = (drains.into_iter().collect(), seen.into_iter().collect());
-        self.store.note(Notes { bells, wakes, buckets, overdue, escalated, settled, seen }).await
+        self.store.note(MeshNotes { bells, wakes, buckets, overdue, escalated, settled, seen }).await
     }
 }

@@ -11,16 +11,16 @@ use prism_api::{
 };
 use prism_bridge::admission::AgentBells;
 use prism_core::{
-    mesh::{Duty, Kind, Lead, Name, Obligation, PERSON, SYSTEM, Support, name},
+    mesh::{Name, Obligation, PERSON, SYSTEM, SignalDuty, SignalHeader, SignalType, WakeSupport, name},
     policy::person::Eventually,
     time::rfc3339,
 };
-use prism_store::mesh::{NewSignal, Recalled, Sent, SignalRow};
+use prism_store::mesh::{NewSignal, RecallResult, SendResult, SignalRow};
 use serde_json::json;
 use tracing::warn;
 use uuid::Uuid;
 
-use super::{Caller, Code, Mesh, Trouble, hyphenated, owed::obligation_row, who::Claim};
+use super::{Mesh, MeshCaller, MeshError, MeshErrorCode, hyphenated, owed::obligation_row, who::CallerClaim};
 
 /// The longest body of a signal, in bytes. A longer one is refused: signals point to work, they do not carry it.
 const MAX_BODY: usize = 64 << 10;
@@ -30,10 +30,10 @@ const MAX_PENDING: u32 = 20_000;
 const MAX_NEWS: u32 = 50;
 
 /// A signal that is about to be sent.
-struct Outgoing {
+struct OutgoingSignal {
     sender: Name,
     recipient: Name,
-    kind: Kind,
+    kind: SignalType,
     body: String,
     id: u128,
     trace: u128,
@@ -49,17 +49,17 @@ impl AgentBells for Mesh {
     }
 
     fn tell_agent(&self, agent: Name, body: String) -> Eventually<'_, Result<(), String>> {
-        let (sender, kind) = (SYSTEM.into(), Kind::StatusUpdate);
+        let (sender, kind) = (SYSTEM.into(), SignalType::StatusUpdate);
         let (id, trace) = (new_id(), new_id());
         let (reply_to, closes, ttl_s) = (None, None, None);
-        let signal = Outgoing { sender, recipient: agent, kind, body, id, trace, reply_to, closes, ttl_s };
+        let signal = OutgoingSignal { sender, recipient: agent, kind, body, id, trace, reply_to, closes, ttl_s };
         Box::pin(async move { self.dispatch(signal, false).await.map(drop).map_err(|trouble| trouble.message) })
     }
 }
 
 impl Mesh {
-    pub async fn send(&self, caller: &Caller, arguments: SendArguments) -> Result<SignalAccepted, Trouble> {
-        let claim = Claim { session: arguments.session.as_deref(), agent: arguments.agent.as_deref() };
+    pub async fn send(&self, caller: &MeshCaller, arguments: SendArguments) -> Result<SignalAccepted, MeshError> {
+        let claim = CallerClaim { session: arguments.session.as_deref(), agent: arguments.agent.as_deref() };
         let sender = self.who(caller, claim)?;
         let recipient = name(&arguments.to)?;
         let kind = kind(&arguments.kind)?;
@@ -68,7 +68,7 @@ impl Mesh {
         let given = |name: &str, text: &Option<String>| text.as_deref().map(|text| uuid(name, text)).transpose();
         let trace = given("trace_id", &arguments.trace_id)?.or(asked.as_ref().map(|asked| asked.trace));
         let closes = asked.filter(|asked| ends(kind, asked, &sender, &recipient)).map(|asked| asked.id);
-        let outgoing = Outgoing {
+        let outgoing = OutgoingSignal {
             sender,
             recipient,
             kind,
@@ -84,21 +84,21 @@ impl Mesh {
         Ok(SignalAccepted { bell: self.bell_for(caller, &sender), ..sent })
     }
 
-    pub async fn reply(&self, caller: &Caller, arguments: ReplyArguments) -> Result<SignalAccepted, Trouble> {
-        let claim = Claim { session: arguments.session.as_deref(), agent: arguments.agent.as_deref() };
+    pub async fn reply(&self, caller: &MeshCaller, arguments: ReplyArguments) -> Result<SignalAccepted, MeshError> {
+        let claim = CallerClaim { session: arguments.session.as_deref(), agent: arguments.agent.as_deref() };
         let sender = self.who(caller, claim)?;
         let asked = self.asked(uuid("to_signal", &arguments.to_signal)?)?;
         if asked.recipient != *sender {
             let why =
                 format!("that signal was sent to {}, not to {sender}: only its recipient can reply", asked.recipient);
-            return Err(Trouble::new(Code::NotYours, why));
+            return Err(MeshError::new(MeshErrorCode::NotYours, why));
         }
-        let of = Kind::named(&asked.kind).unwrap_or(Kind::StatusUpdate);
+        let of = SignalType::named(&asked.kind).unwrap_or(SignalType::StatusUpdate);
         let kind = match &arguments.kind {
             Some(named) => kind(named)?,
-            None => of.reply().unwrap_or(Kind::Answer),
+            None => of.reply().unwrap_or(SignalType::Answer),
         };
-        let outgoing = Outgoing {
+        let outgoing = OutgoingSignal {
             sender,
             recipient: name(&asked.sender)?,
             kind,
@@ -115,17 +115,19 @@ impl Mesh {
     }
 
     /// The signal that another one is about.
-    fn asked(&self, id: u128) -> Result<SignalRow, Trouble> {
+    fn asked(&self, id: u128) -> Result<SignalRow, MeshError> {
         let found = self.store.signal(id)?;
-        found.ok_or_else(|| Trouble::new(Code::UnknownSignal, format!("there is no signal {}", hyphenated(id))))
+        found.ok_or_else(|| {
+            MeshError::new(MeshErrorCode::UnknownSignal, format!("there is no signal {}", hyphenated(id)))
+        })
     }
 
     /// Has a signal written down, and then told.
-    async fn dispatch(&self, out: Outgoing, sync: bool) -> Result<SignalAccepted, Trouble> {
+    async fn dispatch(&self, out: OutgoingSignal, sync: bool) -> Result<SignalAccepted, MeshError> {
         if out.body.len() > MAX_BODY {
             let why =
                 format!("the body is {} bytes long and may have {MAX_BODY}: send a path or a link", out.body.len());
-            return Err(Trouble::bad(why));
+            return Err(MeshError::bad(why));
         }
         let now = self.now();
         let support = {
@@ -134,13 +136,13 @@ impl Mesh {
                 return Err(state.unknown(&out.recipient));
             }
             let (presence, support) = (state.core.presence(&out.recipient, now), state.core.support(&out.recipient));
-            if sync && *out.recipient != *PERSON && support == Support::Degraded {
+            if sync && *out.recipient != *PERSON && support == WakeSupport::Degraded {
                 let why = format!(
                     "{} cannot be woken now (it is {}); send it async, and it waits",
                     out.recipient,
                     presence.name()
                 );
-                return Err(Trouble::new(Code::Unreachable, why));
+                return Err(MeshError::new(MeshErrorCode::Unreachable, why));
             }
             support
         };
@@ -148,7 +150,7 @@ impl Mesh {
         let obligation =
             Obligation::of(out.kind, ids, [&out.sender, &out.recipient], support, now, &self.settings.terms);
         let ttl = match out.ttl_s {
-            Some(0) => return Err(Trouble::bad("`ttl_s` is 0: nobody could read it; leave it out, or say how long")),
+            Some(0) => return Err(MeshError::bad("`ttl_s` is 0: nobody could read it; leave it out, or say how long")),
             Some(seconds) => Duration::from_secs(seconds),
             None => self.ttl(out.kind),
         };
@@ -169,8 +171,14 @@ impl Mesh {
         };
         let sent = self.store.send_signals(vec![new]).await?.into_iter().next();
         let (seq, trace, due) = match sent {
-            Some(Sent::Accepted { seq }) => {
-                let lead = Lead { seq, signal: out.id, trace: out.trace, kind: out.kind, sender: (*out.sender).into() };
+            Some(SendResult::Accepted { seq }) => {
+                let lead = SignalHeader {
+                    seq,
+                    signal: out.id,
+                    trace: out.trace,
+                    kind: out.kind,
+                    sender: (*out.sender).into(),
+                };
                 self.metrics.sent(out.kind);
                 let told = || {
                     json!(SignalSentEvent {
@@ -193,14 +201,14 @@ impl Mesh {
                 }
                 (seq, out.trace, obligation.and_then(|obligation| obligation.due))
             }
-            Some(Sent::Again { seq, trace }) => (seq, trace, None),
-            Some(Sent::Full { pending }) => {
+            Some(SendResult::Again { seq, trace }) => (seq, trace, None),
+            Some(SendResult::Full { pending }) => {
                 let why = format!("{} has {pending} signals that it has not read; wait until it has", out.recipient);
-                return Err(Trouble::new(Code::MailboxFull, why));
+                return Err(MeshError::new(MeshErrorCode::MailboxFull, why));
             }
-            Some(Sent::Conflict) | None => {
+            Some(SendResult::Conflict) | None => {
                 let why = "that signal_id belongs to another signal; leave it out, or take a new one";
-                return Err(Trouble::new(Code::Conflict, why));
+                return Err(MeshError::new(MeshErrorCode::Conflict, why));
             }
         };
         Ok(SignalAccepted {
@@ -213,10 +221,10 @@ impl Mesh {
         })
     }
 
-    fn ttl(&self, kind: Kind) -> Duration {
+    fn ttl(&self, kind: SignalType) -> Duration {
         match kind.duty() {
-            Some(Duty::Reply) => self.settings.keep_asked,
-            Some(Duty::Hear) => self.settings.keep_told,
+            Some(SignalDuty::Reply) => self.settings.keep_asked,
+            Some(SignalDuty::Hear) => self.settings.keep_told,
             None => self.settings.keep_system,
         }
     }
@@ -235,13 +243,13 @@ impl Mesh {
     }
 
     /// Sends what Prism itself has to say. It waits for nobody: who does not read it has missed nothing.
-    pub(super) async fn tell_news(&self, news: Vec<(Kind, Name, String)>) {
+    pub(super) async fn tell_news(&self, news: Vec<(SignalType, Name, String)>) {
         if news.is_empty() {
             return;
         }
         let now = self.now();
         let expires_at_us = Some((now + self.settings.keep_system).0);
-        let new = |(kind, recipient, body): &(Kind, Name, String)| NewSignal {
+        let new = |(kind, recipient, body): &(SignalType, Name, String)| NewSignal {
             id: new_id(),
             trace: new_id(),
             kind: kind.name().to_owned(),
@@ -264,8 +272,8 @@ impl Mesh {
         };
         self.act(|state, now| {
             for ((sent, (signal, trace)), (kind, recipient, _)) in sent.into_iter().zip(ids).zip(news) {
-                if let Sent::Accepted { seq } = sent {
-                    let lead = Lead { seq, signal, trace, kind, sender: SYSTEM.into() };
+                if let SendResult::Accepted { seq } = sent {
+                    let lead = SignalHeader { seq, signal, trace, kind, sender: SYSTEM.into() };
                     state.core.arrived(&recipient, lead, None, now);
                 }
             }
@@ -293,50 +301,54 @@ impl Mesh {
         }
     }
 
-    pub async fn recall(&self, caller: &Caller, arguments: RecallArguments) -> Result<SignalRecalled, Trouble> {
-        let claim = Claim { session: arguments.session.as_deref(), agent: arguments.agent.as_deref() };
+    pub async fn recall(&self, caller: &MeshCaller, arguments: RecallArguments) -> Result<SignalRecalled, MeshError> {
+        let claim = CallerClaim { session: arguments.session.as_deref(), agent: arguments.agent.as_deref() };
         let agent = self.who(caller, claim)?;
         let id = uuid("signal_id", &arguments.signal_id)?;
         let (code, why) = match self.store.recall(id, &agent, self.now().0).await? {
-            Recalled::Done { recipient, rings, seq } => {
+            RecallResult::Done { recipient, rings, seq } => {
                 let recipient = name(&recipient)?;
                 self.act(|state, now| state.core.gone(&recipient, seq, rings, id, now));
                 let bell = self.bell_for(caller, &agent);
                 return Ok(SignalRecalled { recalled: true, signal_id: hyphenated(id), bell });
             }
-            Recalled::AlreadyDrained => (Code::AlreadyDrained, "its recipient has read it already".to_owned()),
-            Recalled::AlreadyGone => (Code::AlreadyGone, "it was recalled before, or its time is over".to_owned()),
-            Recalled::NotYours => {
-                (Code::NotYours, "another agent has sent it: only its sender can recall it".to_owned())
+            RecallResult::AlreadyDrained => {
+                (MeshErrorCode::AlreadyDrained, "its recipient has read it already".to_owned())
             }
-            Recalled::Unknown => (Code::UnknownSignal, format!("there is no signal {}", hyphenated(id))),
+            RecallResult::AlreadyGone => {
+                (MeshErrorCode::AlreadyGone, "it was recalled before, or its time is over".to_owned())
+            }
+            RecallResult::NotYours => {
+                (MeshErrorCode::NotYours, "another agent has sent it: only its sender can recall it".to_owned())
+            }
+            RecallResult::Unknown => (MeshErrorCode::UnknownSignal, format!("there is no signal {}", hyphenated(id))),
         };
-        Err(Trouble::new(code, why))
+        Err(MeshError::new(code, why))
     }
 }
 
 /// Whether a signal ends what another one asked for: from who owes it, to whom it is owed.
-fn ends(kind: Kind, asked: &SignalRow, sender: &str, recipient: &str) -> bool {
-    let of = Kind::named(&asked.kind);
+fn ends(kind: SignalType, asked: &SignalRow, sender: &str, recipient: &str) -> bool {
+    let of = SignalType::named(&asked.kind);
     asked.recipient == sender && asked.sender == recipient && of.is_some_and(|of| kind.ends(of))
 }
 
-fn kind(named: &str) -> Result<Kind, Trouble> {
+fn kind(named: &str) -> Result<SignalType, MeshError> {
     let known = || {
-        let names = Kind::ALL.into_iter().filter(|kind| !kind.is_system()).map(Kind::name);
+        let names = SignalType::ALL.into_iter().filter(|kind| !kind.is_system()).map(SignalType::name);
         names.collect::<Vec<_>>().join(", ")
     };
-    match Kind::named(named) {
+    match SignalType::named(named) {
         Some(kind) if !kind.is_system() => Ok(kind),
-        Some(_) => Err(Trouble::bad(format!("only Prism itself sends {named}; you can send {}", known()))),
-        None => Err(Trouble::bad(format!("there is no type {named:?}; there are {}", known()))),
+        Some(_) => Err(MeshError::bad(format!("only Prism itself sends {named}; you can send {}", known()))),
+        None => Err(MeshError::bad(format!("there is no type {named:?}; there are {}", known()))),
     }
 }
 
-pub(super) fn uuid(name: &str, text: &str) -> Result<u128, Trouble> {
+pub(super) fn uuid(name: &str, text: &str) -> Result<u128, MeshError> {
     match Uuid::try_parse(text.trim()) {
         Ok(id) => Ok(id.as_u128()),
-        Err(_) => Err(Trouble::bad(format!("`{name}` is no UUID: {:?}", text.chars().take(64).collect::<String>()))),
+        Err(_) => Err(MeshError::bad(format!("`{name}` is no UUID: {:?}", text.chars().take(64).collect::<String>()))),
     }
 }
 

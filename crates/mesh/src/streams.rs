@@ -12,35 +12,35 @@ use prism_core::{
 use tracing::debug;
 use uuid::Uuid;
 
-use super::{Mesh, State};
-use prism_bridge::drive::reach::{Line, Open, Reach, Ringing, StreamId};
+use super::{Mesh, MeshState};
+use prism_bridge::drive::reach::{LinkSender, OpenedStream, RingTarget, StreamId, StreamObserver};
 
 #[derive(Default)]
-pub(super) struct Streams {
-    open: HashMap<StreamId, Stream>,
+pub(super) struct AgentStreams {
+    open: HashMap<StreamId, AgentStream>,
     /// Sessions whose streams are there and whose clients do not answer.
     silent: HashSet<u128>,
 }
 
-struct Stream {
-    line: Line,
-    to: To,
+struct AgentStream {
+    line: LinkSender,
+    to: StreamTarget,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum To {
+enum StreamTarget {
     Session(u128),
     /// Agents' sessions that a modern client listens for.
     Doorbells(Vec<u128>),
 }
 
 /// What links tell, brought to the mesh.
-struct Told(Weak<Mesh>);
+struct MeshObserver(Weak<Mesh>);
 
 impl Mesh {
     /// Who is told by links which clients can be reached.
-    pub fn reach(self: &Arc<Self>) -> Arc<dyn Reach> {
-        Arc::new(Told(Arc::downgrade(self)))
+    pub fn reach(self: &Arc<Self>) -> Arc<dyn StreamObserver> {
+        Arc::new(MeshObserver(Arc::downgrade(self)))
     }
 }
 
@@ -52,24 +52,26 @@ impl Mesh {
         let lines = self.state().lines(agent);
         let every = Some(self.settings.ping_every).filter(|every| !every.is_zero());
         for (line, ringing) in lines {
-            if let Ringing::Session(session) = ringing {
+            if let RingTarget::Session(session) = ringing {
                 tokio::spawn(async move { line.watch(session, every).await });
             }
         }
     }
 }
 
-impl State {
-    fn agents_at(&self, to: &To) -> Vec<Name> {
+impl MeshState {
+    fn agents_at(&self, to: &StreamTarget) -> Vec<Name> {
         match to {
-            To::Session(session) => self.by_mcp.get(session).cloned().into_iter().collect(),
-            To::Doorbells(sessions) => sessions.iter().filter_map(|id| self.core.agent_of(*id).cloned()).collect(),
+            StreamTarget::Session(session) => self.by_mcp.get(session).cloned().into_iter().collect(),
+            StreamTarget::Doorbells(sessions) => {
+                sessions.iter().filter_map(|id| self.core.agent_of(*id).cloned()).collect()
+            }
         }
     }
 
     /// Whether a stream leads to a client that is no agent yet.
     pub(super) fn has_stream_of(&self, session: Uuid) -> bool {
-        let to = To::Session(session.as_u128());
+        let to = StreamTarget::Session(session.as_u128());
         self.streams.open.values().any(|stream| stream.to == to) && !self.streams.silent.contains(&session.as_u128())
     }
 
@@ -79,20 +81,20 @@ impl State {
     }
 
     /// Where to ring for an agent: on its session's own streams, or where somebody listens for its doorbell.
-    pub(super) fn lines(&self, agent: &Name) -> Vec<(Line, Ringing)> {
+    pub(super) fn lines(&self, agent: &Name) -> Vec<(LinkSender, RingTarget)> {
         let mcp = self.facts.get(agent).and_then(|facts| facts.mcp_session);
         let window = self.core.window(agent).map(|window| window.session);
-        let mut lines: Vec<(Line, Ringing)> = Vec::new();
-        for Stream { line, to } in self.streams.open.values() {
+        let mut lines: Vec<(LinkSender, RingTarget)> = Vec::new();
+        for AgentStream { line, to } in self.streams.open.values() {
             let ringing = match to {
-                To::Session(session) if Some(*session) == mcp && !self.streams.silent.contains(session) => {
-                    Ringing::Session(SessionKey(*session))
+                StreamTarget::Session(session) if Some(*session) == mcp && !self.streams.silent.contains(session) => {
+                    RingTarget::Session(SessionKey(*session))
                 }
-                To::Doorbells(sessions) => match window.filter(|window| sessions.contains(window)) {
-                    Some(window) => Ringing::Uri(format!("{PENDING}/{}", Uuid::from_u128(window))),
+                StreamTarget::Doorbells(sessions) => match window.filter(|window| sessions.contains(window)) {
+                    Some(window) => RingTarget::Uri(format!("{PENDING}/{}", Uuid::from_u128(window))),
                     None => continue,
                 },
-                To::Session(_) => continue,
+                StreamTarget::Session(_) => continue,
             };
             // A link rings on all streams of a session at once.
             if !lines.iter().any(|(_, known)| *known == ringing) {
@@ -109,22 +111,22 @@ fn doorbells(uris: &[String]) -> Vec<u128> {
     uris.iter().filter_map(session).map(|id| id.as_u128()).collect()
 }
 
-impl Reach for Told {
-    fn stream_opened(&self, open: Open) {
+impl StreamObserver for MeshObserver {
+    fn stream_opened(&self, open: OpenedStream) {
         let Some(mesh) = self.0.upgrade() else { return };
         let to = match open.session {
-            Some(session) => To::Session(session.0),
-            None => To::Doorbells(doorbells(&open.uris)),
+            Some(session) => StreamTarget::Session(session.0),
+            None => StreamTarget::Doorbells(doorbells(&open.uris)),
         };
-        if to == To::Doorbells(Vec::new()) {
+        if to == StreamTarget::Doorbells(Vec::new()) {
             return;
         }
         let agents = mesh.act(|state, now| {
-            if let To::Session(session) = &to {
+            if let StreamTarget::Session(session) = &to {
                 state.streams.silent.remove(session);
             }
             let agents = state.agents_at(&to);
-            state.streams.open.insert(open.stream, Stream { line: open.link, to });
+            state.streams.open.insert(open.stream, AgentStream { line: open.link, to });
             for agent in &agents {
                 state.core.seen(agent, now);
                 state.core.stream_opened(agent, now);
@@ -139,7 +141,7 @@ impl Reach for Told {
     fn stream_closed(&self, stream: StreamId) {
         let Some(mesh) = self.0.upgrade() else { return };
         mesh.act(|state, now| {
-            let Some(Stream { to, .. }) = state.streams.open.remove(&stream) else { return };
+            let Some(AgentStream { to, .. }) = state.streams.open.remove(&stream) else { return };
             for agent in state.agents_at(&to) {
                 if !state.has_stream(&agent) {
                     state.core.stream_closed(&agent, now);

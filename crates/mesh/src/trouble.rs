@@ -1,16 +1,16 @@
 //! Why a verb was refused: a code for scripts, and a sentence for whoever reads it, which names what to do next.
 
-use prism_core::mesh::BadName;
-use prism_store::{ReadError, WriteError};
+use prism_core::mesh::AgentNameError;
+use prism_store::{StoreReadError, StoreWriteError};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble {
-    pub code: Code,
+pub struct MeshError {
+    pub code: MeshErrorCode,
     pub message: String,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Code {
+pub enum MeshErrorCode {
     BadArguments,
     /// Nobody knows who calls.
     NotStarted,
@@ -35,17 +35,17 @@ pub enum Code {
     Store,
 }
 
-impl Trouble {
-    pub fn new(code: Code, message: impl Into<String>) -> Self {
+impl MeshError {
+    pub fn new(code: MeshErrorCode, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }
 
     pub fn bad(message: impl Into<String>) -> Self {
-        Self::new(Code::BadArguments, message)
+        Self::new(MeshErrorCode::BadArguments, message)
     }
 }
 
-impl Code {
+impl MeshErrorCode {
     pub fn name(self) -> &'static str {
         match self {
             Self::BadArguments => "bad_arguments",
@@ -67,20 +67,20 @@ impl Code {
     }
 }
 
-impl From<BadName> for Trouble {
-    fn from(error: BadName) -> Self {
+impl From<AgentNameError> for MeshError {
+    fn from(error: AgentNameError) -> Self {
         Self::bad(error.to_string())
     }
 }
 
-impl From<WriteError> for Trouble {
-    fn from(error: WriteError) -> Self {
-        Self::new(Code::Store, format!("{:#}; nothing was done, try again", anyhow::Error::from(error)))
+impl From<StoreWriteError> for MeshError {
+    fn from(error: StoreWriteError) -> Self {
+        Self::new(MeshErrorCode::Store, format!("{:#}; nothing was done, try again", anyhow::Error::from(error)))
     }
 }
 
-impl From<ReadError> for Trouble {
-    fn from(error: ReadError) -> Self {
-        Self::new(Code::Store, format!("{:#}; try again", anyhow::Error::from(error)))
+impl From<StoreReadError> for MeshError {
+    fn from(error: StoreReadError) -> Self {
+        Self::new(MeshErrorCode::Store, format!("{:#}; try again", anyhow::Error::from(error)))
     }
 }

@@ -3,7 +3,7 @@
 use std::{sync::Weak, time::Duration};
 
 use prism_core::mesh::{Window, name};
-use prism_store::{WriteError, mesh::Trim};
+use prism_store::{StoreWriteError, mesh::HistoryTrim};
 use tokio::time::{sleep, timeout};
 use tracing::warn;
 
@@ -57,14 +57,14 @@ pub(super) async fn housekeeping(mesh: Weak<Mesh>) {
         };
         match tidied.await {
             Ok(()) => {}
-            Err(WriteError::Closed) => return,
+            Err(StoreWriteError::Closed) => return,
             Err(error) => warn!(%error, "Signals that are out of date, or long over, could not be put away"),
         }
     }
 }
 
 impl Mesh {
-    async fn expire(&self) -> Result<(), WriteError> {
+    async fn expire(&self) -> Result<(), StoreWriteError> {
         let expired = self.store.expire(self.now().0, ENDED_AT_ONCE).await?;
         if !expired.is_empty() {
             self.act(|state, now| {
@@ -78,11 +78,11 @@ impl Mesh {
         Ok(())
     }
 
-    async fn forget(&self) -> Result<(), WriteError> {
+    async fn forget(&self) -> Result<(), StoreWriteError> {
         let kept_for = i64::try_from(KEPT_FOR.as_micros()).unwrap_or(i64::MAX);
         let before_us = self.now().0.saturating_sub(kept_for);
         let limit = FORGOTTEN_AT_ONCE;
-        let trim = || Trim { keep_per_agent: Some(KEPT_PER_AGENT), before_us: Some(before_us), limit };
+        let trim = || HistoryTrim { keep_per_agent: Some(KEPT_PER_AGENT), before_us: Some(before_us), limit };
         while self.store.trim_history(trim()).await? == u64::from(limit) {
             sleep(BREATH).await;
         }

@@ -6,7 +6,7 @@ use prism_api::mesh::MeshVerb;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use super::{Caller, Mesh, Trouble, drain::Given};
+use super::{Mesh, MeshCaller, MeshError, drain::DrainDelivery};
 use prism_mcp::kit::read_arguments;
 
 /// Does what a verb says. What it gives out has arrived when its answer leaves.
@@ -14,8 +14,8 @@ pub async fn run(
     mesh: &Arc<Mesh>,
     verb: MeshVerb,
     arguments: &str,
-    caller: &Caller,
-) -> Result<(Value, Option<Given>), Trouble> {
+    caller: &MeshCaller,
+) -> Result<(Value, Option<DrainDelivery>), MeshError> {
     let answer = match verb {
         MeshVerb::Pending => {
             let (page, given) = mesh.pending(caller, read(arguments)?).await?;
@@ -38,7 +38,7 @@ pub async fn run(
     Ok((answer, None))
 }
 
-fn read<T: DeserializeOwned>(arguments: &str) -> Result<T, Trouble> {
+fn read<T: DeserializeOwned>(arguments: &str) -> Result<T, MeshError> {
     let arguments = if arguments.trim().is_empty() { "{}" } else { arguments };
-    read_arguments(arguments).map_err(Trouble::bad)
+    read_arguments(arguments).map_err(MeshError::bad)
 }

@@ -5,17 +5,17 @@
 use std::{sync::Arc, time::Duration};
 
 use prism_api::mesh::{NoBell, WaitArguments, WaitEnded};
-use prism_core::mesh::{Name, PERSON, Path};
-use prism_mcp::kit::Call;
+use prism_core::mesh::{Name, PERSON, WakePath};
+use prism_mcp::kit::ServerCall;
 use tokio::time::{Instant, interval, sleep_until};
 use uuid::Uuid;
 
 use super::{
-    Caller, Code, Mesh, State, Trouble,
-    polls::{Ended, For, path},
-    who::Claim,
+    Mesh, MeshCaller, MeshError, MeshErrorCode, MeshState,
+    polls::{PollEnd, PollOwner, path},
+    who::CallerClaim,
 };
-use crate::wake::Poll;
+use crate::wake::PollKind;
 
 /// How long a wait lasts where nothing else is said, and at most, by what the surface was seen to bear (measured: Codex cuts a
 /// call off at 300 s whatever it is told, Claude Code never while it hears of progress).
@@ -29,7 +29,7 @@ const LONGEST_OF: [(&str, Duration); 3] = [
 const PROGRESS: Duration = Duration::from_secs(10);
 
 /// A poll that is open. Dropped, as when its client has left, it is closed.
-struct Held {
+struct PollGuard {
     mesh: Arc<Mesh>,
     number: u64,
 }
@@ -37,17 +37,17 @@ struct Held {
 impl Mesh {
     pub async fn wait(
         self: &Arc<Self>,
-        caller: &Caller,
+        caller: &MeshCaller,
         arguments: WaitArguments,
-        call: Option<&Call>,
-    ) -> Result<WaitEnded, Trouble> {
+        call: Option<&ServerCall>,
+    ) -> Result<WaitEnded, MeshError> {
         let (kind, asked, agent) = self.asked_for(caller, &arguments)?;
         let (longest, usual) = self.longest(caller, agent.as_ref(), kind);
         let within = arguments.timeout_s.map_or(usual, |seconds| Duration::from_secs(seconds).min(longest));
-        if let (Poll::Hook, true) = (kind, within.is_zero()) {
+        if let (PollKind::Hook, true) = (kind, within.is_zero()) {
             // It looks in at the end of a turn, and must not take the place of one that waits.
             let bell =
-                agent.as_ref().and_then(|agent| self.act(|state, now| state.core.look_in(agent, Path::Hook, now)));
+                agent.as_ref().and_then(|agent| self.act(|state, now| state.core.look_in(agent, WakePath::Hook, now)));
             return Ok(bell.map_or_else(
                 || WaitEnded { waited_s: Some(0), ..without_bell(NoBell::Timeout) },
                 |bell| self.rung(agent.as_ref(), &bell.to_string()),
@@ -56,7 +56,7 @@ impl Mesh {
         let opened = self.act(|state, now| {
             let (number, ended) = state.polls.open(kind, asked, agent.clone())?;
             let at_once = agent.as_ref().and_then(|agent| match kind {
-                Poll::Tool => state.core.wait(agent, now),
+                PollKind::Tool => state.core.wait(agent, now),
                 _ => {
                     state.core.open(agent, path(kind), now);
                     None
@@ -65,9 +65,9 @@ impl Mesh {
             Some((number, ended, at_once))
         });
         let Some((number, ended, at_once)) = opened else {
-            return Err(Trouble::new(Code::Busy, "too many programs wait for bells; try again in a while"));
+            return Err(MeshError::new(MeshErrorCode::Busy, "too many programs wait for bells; try again in a while"));
         };
-        let _held = Held { mesh: self.clone(), number };
+        let _held = PollGuard { mesh: self.clone(), number };
         if let Some(bell) = at_once {
             return Ok(self.rung(agent.as_ref(), &bell.to_string()));
         }
@@ -78,13 +78,13 @@ impl Mesh {
             tokio::select! {
                 biased;
                 ended = &mut ended => return Ok(match ended {
-                    Ok(Ended::Bell(bell)) => self.rung(Some(&bell.agent), &bell.text),
-                    Ok(Ended::Stopping) => {
+                    Ok(PollEnd::Bell(bell)) => self.rung(Some(&bell.agent), &bell.text),
+                    Ok(PollEnd::Stopping) => {
                         let next = "Prism is being restarted. Call prism_signals_wait again to go on waiting.";
                         WaitEnded { next: Some(next.to_owned()), ..without_bell(NoBell::Restarting) }
                     }
-                    Ok(Ended::Superseded) => without_bell(NoBell::Superseded),
-                    Ok(Ended::Wrapped) | Err(_) => without_bell(NoBell::Wrapped),
+                    Ok(PollEnd::Superseded) => without_bell(NoBell::Superseded),
+                    Ok(PollEnd::Wrapped) | Err(_) => without_bell(NoBell::Wrapped),
                 }),
                 () = sleep_until(began + within) => {
                     return Ok(WaitEnded {
@@ -107,8 +107,8 @@ impl Mesh {
     }
 
     /// Returns the bell that a verb's result is to carry, if any: other tools' results have it put to them at the door.
-    pub(super) fn bell_for(&self, caller: &Caller, agent: &Name) -> Option<String> {
-        let is_client = matches!(caller, Caller::Client(_));
+    pub(super) fn bell_for(&self, caller: &MeshCaller, agent: &Name) -> Option<String> {
+        let is_client = matches!(caller, MeshCaller::Client(_));
         let bell = is_client.then(|| self.act(|state, now| state.core.piggyback(agent, now))).flatten();
         bell.map(|bell| bell.to_string())
     }
@@ -132,17 +132,21 @@ impl Mesh {
     }
 
     /// Whose bell is waited for, and by what.
-    fn asked_for(&self, caller: &Caller, arguments: &WaitArguments) -> Result<(Poll, For, Option<Name>), Trouble> {
+    fn asked_for(
+        &self,
+        caller: &MeshCaller,
+        arguments: &WaitArguments,
+    ) -> Result<(PollKind, PollOwner, Option<Name>), MeshError> {
         let kind = match (caller, arguments.hook.as_deref()) {
-            (Caller::Client(_), _) | (_, None) => Poll::Tool,
-            (_, Some("acp")) => Poll::Acp,
-            (_, Some("channel")) => Poll::Channel,
-            (_, Some(_)) => Poll::Hook,
+            (MeshCaller::Client(_), _) | (_, None) => PollKind::Tool,
+            (_, Some("acp")) => PollKind::Acp,
+            (_, Some("channel")) => PollKind::Channel,
+            (_, Some(_)) => PollKind::Hook,
         };
-        let claim = Claim { session: arguments.session.as_deref(), agent: arguments.agent.as_deref() };
-        let named = claim.session.is_some() || claim.agent.is_some() || matches!(caller, Caller::Client(_));
+        let claim = CallerClaim { session: arguments.session.as_deref(), agent: arguments.agent.as_deref() };
+        let named = claim.session.is_some() || claim.agent.is_some() || matches!(caller, MeshCaller::Client(_));
         if let Some(surface) = arguments.surface.as_ref().filter(|_| !named) {
-            let asked = For::Surface {
+            let asked = PollOwner::Surface {
                 surface: surface.clone(),
                 workspace: arguments.workspace.clone(),
                 session: arguments.surface_session.clone(),
@@ -152,21 +156,23 @@ impl Mesh {
             return Ok((kind, asked, agent));
         }
         if let Some(instance) = arguments.instance.as_ref().filter(|_| !named) {
-            let instance = Uuid::try_parse(instance).map_err(|_| Trouble::bad("`instance` is no UUID"))?.as_u128();
+            let instance = Uuid::try_parse(instance).map_err(|_| MeshError::bad("`instance` is no UUID"))?.as_u128();
             let agent = self.state().by_instance.get(&instance).cloned();
-            return Ok((kind, For::Instance(instance), agent));
+            return Ok((kind, PollOwner::Instance(instance), agent));
         }
         let agent = self.about(caller, claim)?;
         if *agent == *PERSON {
-            return Err(Trouble::bad("say whose bell to wait for: `agent`, `session`, or `surface` with `workspace`"));
+            return Err(MeshError::bad(
+                "say whose bell to wait for: `agent`, `session`, or `surface` with `workspace`",
+            ));
         }
-        Ok((kind, For::Agent(agent.clone()), Some(agent)))
+        Ok((kind, PollOwner::Agent(agent.clone()), Some(agent)))
     }
 
-    fn longest(&self, caller: &Caller, agent: Option<&Name>, kind: Poll) -> (Duration, Duration) {
+    fn longest(&self, caller: &MeshCaller, agent: Option<&Name>, kind: PollKind) -> (Duration, Duration) {
         let surface = match caller {
-            Caller::Script | Caller::Person => "script".to_owned(),
-            Caller::Client(_) => {
+            MeshCaller::Script | MeshCaller::Person => "script".to_owned(),
+            MeshCaller::Client(_) => {
                 let state = self.state();
                 agent
                     .and_then(|agent| state.core.window(agent))
@@ -177,7 +183,7 @@ impl Mesh {
         let known = LONGEST_OF.into_iter().find(|(name, _)| *name == surface).map(|(_, longest)| longest);
         let longest = known.unwrap_or(USUAL);
         // Whoever can wait for long had better do: each wait that ends in vain costs a turn.
-        let usual = if kind == Poll::Tool && !matches!(caller, Caller::Client(_)) { USUAL } else { longest };
+        let usual = if kind == PollKind::Tool && !matches!(caller, MeshCaller::Client(_)) { USUAL } else { longest };
         (longest, usual)
     }
 }
@@ -186,13 +192,13 @@ fn without_bell(why: NoBell) -> WaitEnded {
     WaitEnded { why: Some(why), ..WaitEnded::default() }
 }
 
-impl State {
+impl MeshState {
     /// Whether a surface's poll can only be for this agent.
-    fn fits(&self, asked: &For, agent: &Name) -> bool {
+    fn fits(&self, asked: &PollOwner, agent: &Name) -> bool {
         let (surface, workspace, session) = match asked {
-            For::Surface { surface, workspace, session } => (surface, workspace, session),
-            For::Instance(instance) => return self.by_instance.get(instance) == Some(agent),
-            For::Agent(named) => return named == agent,
+            PollOwner::Surface { surface, workspace, session } => (surface, workspace, session),
+            PollOwner::Instance(instance) => return self.by_instance.get(instance) == Some(agent),
+            PollOwner::Agent(named) => return named == agent,
         };
         let of = |agent: &Name| self.core.window(agent).filter(|window| window.wrapped.is_none());
         let Some(window) = of(agent).filter(|window| *window.surface == **surface) else { return false };
@@ -212,7 +218,7 @@ impl State {
     }
 
     /// Gives polls that were there before the agent to it. Returns the paths that lead to it by them.
-    pub(super) fn attach_polls(&mut self, agent: &Name) -> Vec<Path> {
+    pub(super) fn attach_polls(&mut self, agent: &Name) -> Vec<WakePath> {
         let mut polls = std::mem::take(&mut self.polls);
         let paths = polls.attach(agent, |asked| self.fits(asked, agent));
         self.polls = polls;
@@ -220,7 +226,7 @@ impl State {
     }
 }
 
-impl Drop for Held {
+impl Drop for PollGuard {
     fn drop(&mut self) {
         self.mesh.act(|state, now| {
             if let Some((agent, path)) = state.polls.close(self.number) {

@@ -25,17 +25,17 @@ mod wait;
 
 use std::{borrow::Cow, collections::BTreeMap, path::PathBuf, pin::Pin, sync::Arc};
 
-use prism_core::mesh::Path;
+use prism_core::mesh::WakePath;
 use serde_json::{Map, Value};
 
-pub use inside::{Inside, Poll};
-pub use tmux::Told as Tmux;
+pub use inside::{DaemonChannels, PollKind};
+pub use tmux::PaneVariables as Tmux;
 
 use prism_config::Env;
 
 /// One way to wake an agent.
 pub trait WakeAdapter: Send + Sync {
-    fn path(&self) -> Path;
+    fn path(&self) -> WakePath;
 
     /// Whether what an agent says under this path's name in the argument `wake` can be used. The error is for the agent,
     /// and names what to say instead.
@@ -45,16 +45,16 @@ pub trait WakeAdapter: Send + Sync {
 
     /// How to reach the agent by this path, from what its start (or its client) has told; `None`: not by this one.
     /// Touches nothing outside.
-    fn attach(&self, agent: &Arc<AgentFacts>) -> Option<Contact>;
+    fn attach(&self, agent: &Arc<AgentFacts>) -> Option<WakeContact>;
 
     /// The agent is not reached by this any more. Most have nothing to let go of.
-    fn detach(&self, _contact: &Contact) {}
+    fn detach(&self, _contact: &WakeContact) {}
 
     /// Is anybody there? Has no effect that an agent, or its person, can see.
-    fn probe<'a>(&'a self, contact: &'a Contact) -> Doing<'a, Probe>;
+    fn probe<'a>(&'a self, contact: &'a WakeContact) -> Doing<'a, ProbeOutcome>;
 
     /// Rings once. Ends by itself, whatever the other side does.
-    fn ring<'a>(&'a self, contact: &'a Contact, bell: &'a Bell) -> Doing<'a, Rung>;
+    fn ring<'a>(&'a self, contact: &'a WakeContact, bell: &'a WakeBell) -> Doing<'a, RingOutcome>;
 }
 
 /// What an adapter is busy with.
@@ -65,7 +65,7 @@ pub type Why = Cow<'static, str>;
 
 /// The doorbell. It has no content of any signal.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Bell {
+pub struct WakeBell {
     /// What an agent reads, the same on every path that has text.
     pub text: Arc<str>,
     /// Whom it is for: its name, and the session it is reached in.
@@ -87,7 +87,7 @@ pub struct AgentFacts {
     pub workspace: Option<PathBuf>,
     /// What the agent's program calls its own session.
     pub surface_session: Option<String>,
-    /// The argument `wake`, by names of paths. [`Adapters::check`] has seen it.
+    /// The argument `wake`, by names of paths. [`WakeAdapters::check`] has seen it.
     pub wake: Map<String, Value>,
     pub client: ClientFacts,
 }
@@ -103,34 +103,34 @@ pub struct ClientFacts {
 
 /// How to reach one agent session by one path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Contact {
+pub struct WakeContact {
     pub agent: Arc<str>,
     pub session: Arc<str>,
-    to: To,
+    to: ContactAddress,
 }
 
 /// Where that is. Each path's own words.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum To {
+enum ContactAddress {
     /// Something that the daemon holds for this session.
     Inside,
-    Codex(codex_app_server::Thread),
-    Opencode(opencode::Prompted),
-    Tmux(tmux::Pane),
-    Chat(editor_chat::Chat),
+    Codex(codex_app_server::CodexThread),
+    Opencode(opencode::OpencodeSession),
+    Tmux(tmux::TmuxPane),
+    Chat(editor_chat::ChatAddress),
     Person,
 }
 
 /// Whether somebody is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Probe {
+pub enum ProbeOutcome {
     There,
     Absent(Why),
 }
 
 /// What came of a ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Rung {
+pub enum RingOutcome {
     /// Something took it that is there for this agent. Whether the agent woke is shown by its drain.
     Rang,
     /// Nobody is there to take it, or now is not the time; the path itself is in order.
@@ -143,7 +143,7 @@ pub enum Rung {
 
 /// What the daemon's owner allows, and what adapters need of the world.
 #[derive(Clone, Debug, Default)]
-pub struct Allowed {
+pub struct WakeSettings {
     /// Keys may be typed into an agent's pane. Off unless somebody asks for it: see `tmux`.
     pub tmux: bool,
     /// Bells may be put into editors' own chats. Off unless somebody asks for it: see `editor_chat`.
@@ -158,27 +158,27 @@ pub struct Allowed {
 }
 
 /// All adapters, one for each path.
-pub struct Adapters {
+pub struct WakeAdapters {
     table: Vec<Box<dyn WakeAdapter>>,
 }
 
 // === impl Adapters ===
 
-impl Adapters {
-    pub fn new(inside: &Arc<dyn Inside>, allowed: &Allowed) -> Self {
-        let secrets = secret::Secrets::new(allowed);
+impl WakeAdapters {
+    pub fn new(inside: &Arc<dyn DaemonChannels>, allowed: &WakeSettings) -> Self {
+        let secrets = secret::PointedSecrets::new(allowed);
         let table: Vec<Box<dyn WakeAdapter>> = vec![
-            Box::new(wait::Wait::new(inside.clone())),
-            Box::new(codex_app_server::CodexAppServer::new(secrets.clone())),
-            Box::new(opencode::Opencode::new(secrets)),
-            Box::new(acp::Acp::new(inside.clone())),
-            Box::new(hook::Hook::new(inside.clone())),
-            Box::new(sse::Sse::new(inside.clone())),
-            Box::new(channel::Channel::new(inside.clone())),
-            Box::new(piggyback::Piggyback::new(inside.clone())),
-            Box::new(tmux::TmuxKeys::new(allowed)),
-            Box::new(editor_chat::EditorChat::new(allowed, inside.clone())),
-            Box::new(desktop::Desktop::new(allowed)),
+            Box::new(wait::WaitAdapter::new(inside.clone())),
+            Box::new(codex_app_server::CodexAdapter::new(secrets.clone())),
+            Box::new(opencode::OpencodeAdapter::new(secrets)),
+            Box::new(acp::AcpAdapter::new(inside.clone())),
+            Box::new(hook::HookAdapter::new(inside.clone())),
+            Box::new(sse::SseAdapter::new(inside.clone())),
+            Box::new(channel::ChannelAdapter::new(inside.clone())),
+            Box::new(piggyback::PiggybackAdapter::new(inside.clone())),
+            Box::new(tmux::TmuxAdapter::new(allowed)),
+            Box::new(editor_chat::EditorChatAdapter::new(allowed, inside.clone())),
+            Box::new(desktop::DesktopAdapter::new(allowed)),
         ];
         Self { table }
     }
@@ -187,19 +187,19 @@ impl Adapters {
         self.table.iter().map(AsRef::as_ref)
     }
 
-    pub fn of(&self, path: Path) -> Option<&dyn WakeAdapter> {
+    pub fn of(&self, path: WakePath) -> Option<&dyn WakeAdapter> {
         self.all().find(|adapter| adapter.path() == path)
     }
 
     /// Every way to an agent, in the table's order.
-    pub fn attach(&self, agent: &Arc<AgentFacts>) -> Vec<(Path, Contact)> {
+    pub fn attach(&self, agent: &Arc<AgentFacts>) -> Vec<(WakePath, WakeContact)> {
         self.all().filter_map(|adapter| Some((adapter.path(), adapter.attach(agent)?))).collect()
     }
 
     /// Whether the argument `wake` of a start can be used. The error is for the agent that wrote it.
     pub fn check(&self, wake: &Map<String, Value>) -> Result<(), String> {
         for (name, told) in wake {
-            let adapter = Path::named(name).and_then(|path| self.of(path));
+            let adapter = WakePath::named(name).and_then(|path| self.of(path));
             let adapter = adapter.ok_or_else(|| {
                 format!("wake.{name} is no wake path; those that can be told are codex_app_server, opencode and tmux")
             })?;
@@ -211,22 +211,22 @@ impl Adapters {
 
 // === impl Contact ===
 
-impl Contact {
-    fn new(agent: &AgentFacts, to: To) -> Self {
+impl WakeContact {
+    fn new(agent: &AgentFacts, to: ContactAddress) -> Self {
         Self { agent: agent.agent.clone(), session: agent.session.clone(), to }
     }
 }
 
 // === impl Rung ===
 
-impl Rung {
+impl RingOutcome {
     /// A contact that another adapter has made. The table hands each its own, so nobody sees this.
     fn misled() -> Self {
         Self::SendFailed("this contact belongs to another wake path".into())
     }
 }
 
-impl Probe {
+impl ProbeOutcome {
     fn misled() -> Self {
         Self::Absent("this contact belongs to another wake path".into())
     }

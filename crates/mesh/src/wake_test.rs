@@ -3,13 +3,13 @@
 use std::{sync::Arc, time::Instant};
 
 use prism_api::mesh::{WakeTestArguments, WakeTestResult, WakeTestRow};
-use prism_core::mesh::{Name, Path, name};
+use prism_core::mesh::{Name, WakePath, name};
 
-use super::{Mesh, Trouble};
-use crate::wake::{Bell, Probe, Rung};
+use super::{Mesh, MeshError};
+use crate::wake::{ProbeOutcome, RingOutcome, WakeBell};
 
 impl Mesh {
-    pub async fn wake_test(self: &Arc<Self>, arguments: WakeTestArguments) -> Result<WakeTestResult, Trouble> {
+    pub async fn wake_test(self: &Arc<Self>, arguments: WakeTestArguments) -> Result<WakeTestResult, MeshError> {
         let agents: Vec<Name> = match &arguments.agent {
             Some(agent) => {
                 let agent = name(agent)?;
@@ -23,14 +23,14 @@ impl Mesh {
         };
         let mut rows = Vec::new();
         for agent in agents {
-            for path in Path::ALL {
+            for path in WakePath::ALL {
                 rows.push(self.try_path(&agent, path, arguments.ring).await);
             }
         }
         Ok(WakeTestResult { rows })
     }
 
-    async fn try_path(&self, agent: &Name, path: Path, ring: bool) -> WakeTestRow {
+    async fn try_path(&self, agent: &Name, path: WakePath, ring: bool) -> WakeTestRow {
         let contact = self.state().facts.get(agent).and_then(|facts| facts.contact(path));
         let (Some(adapter), Some(contact)) = (self.adapters.of(path), contact) else {
             return WakeTestRow {
@@ -42,12 +42,12 @@ impl Mesh {
         };
         let began = Instant::now();
         let (outcome, note) = match adapter.probe(&contact).await {
-            Probe::Absent(why) => ("absent", Some(why)),
-            Probe::There if !ring => ("there", None),
-            Probe::There => {
+            ProbeOutcome::Absent(why) => ("absent", Some(why)),
+            ProbeOutcome::There if !ring => ("there", None),
+            ProbeOutcome::There => {
                 let text = "This is a wake test by the person at this machine: nothing is asked of you.";
                 let session = contact.session.clone();
-                let bell = Bell {
+                let bell = WakeBell {
                     text: text.into(),
                     agent: agent.clone(),
                     session,
@@ -55,10 +55,10 @@ impl Mesh {
                     kind: "StatusUpdate".into(),
                 };
                 match adapter.ring(&contact, &bell).await {
-                    Rung::Rang => ("rang", None),
-                    Rung::Uncaptured(why) => ("uncaptured", Some(why)),
-                    Rung::SendFailed(why) => ("send-failed", Some(why)),
-                    Rung::Unanswered(why) => ("unanswered", Some(why)),
+                    RingOutcome::Rang => ("rang", None),
+                    RingOutcome::Uncaptured(why) => ("uncaptured", Some(why)),
+                    RingOutcome::SendFailed(why) => ("send-failed", Some(why)),
+                    RingOutcome::Unanswered(why) => ("unanswered", Some(why)),
                 }
             }
         };

@@ -4,11 +4,11 @@
 use std::{sync::Weak, time::Duration};
 
 use futures_util::{StreamExt as _, future::join_all, stream};
-use prism_core::mesh::{Name, Path};
+use prism_core::mesh::{Name, WakePath};
 use tokio::time::{sleep, timeout};
 
 use super::Mesh;
-use crate::wake::{Contact, Probe};
+use crate::wake::{ProbeOutcome, WakeContact};
 
 /// How long a start waits to say how its agent can be reached. They answer within milliseconds; who does not is not there.
 const START_WAITS: Duration = Duration::from_secs(2);
@@ -16,7 +16,8 @@ const START_WAITS: Duration = Duration::from_secs(2);
 const AT_ONCE: usize = 8;
 
 /// What the daemon holds itself, and so knows of.
-pub(super) const HELD: [Path; 6] = [Path::Wait, Path::Hook, Path::Acp, Path::Sse, Path::Channel, Path::Piggyback];
+pub(super) const HELD: [WakePath; 6] =
+    [WakePath::Wait, WakePath::Hook, WakePath::Acp, WakePath::Sse, WakePath::Channel, WakePath::Piggyback];
 
 /// Has all of them looked at, now and then.
 pub(super) async fn watching(mesh: Weak<Mesh>) {
@@ -49,7 +50,7 @@ impl Mesh {
         join_all(outside.iter().map(|(path, contact)| self.look_at(agent, *path, contact))).await;
     }
 
-    pub(super) async fn look_at(&self, agent: &Name, path: Path, contact: &Contact) {
+    pub(super) async fn look_at(&self, agent: &Name, path: WakePath, contact: &WakeContact) {
         let Some(adapter) = self.adapters.of(path) else { return };
         let probe = adapter.probe(contact).await;
         self.act(|state, now| {
@@ -57,7 +58,7 @@ impl Mesh {
             let Some(facts) = state.facts.get_mut(agent) else { return };
             if facts.contact(path).as_ref() == Some(contact) {
                 facts.note_look(path, &probe);
-                state.core.looked(agent, path, probe == Probe::There, now);
+                state.core.looked(agent, path, probe == ProbeOutcome::There, now);
             }
         });
     }

@@ -6,12 +6,12 @@ use std::collections::HashMap;
 use prism_core::mesh::{Name, PERSON, Window, name};
 use uuid::Uuid;
 
-use super::{Code, Mesh, State, Trouble};
+use super::{Mesh, MeshError, MeshErrorCode, MeshState};
 use prism_mcp::kit::CallerMark;
 
 /// Where a verb's call came from.
 #[derive(Clone, Debug)]
-pub enum Caller {
+pub enum MeshCaller {
     /// A client of ours, as the door has it.
     Client(CallerMark),
     /// A program that has the clients' token, by HTTP. It is nobody, but for who shows its session (R-09).
@@ -22,14 +22,14 @@ pub enum Caller {
 
 /// What the arguments of a verb say of who calls.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Claim<'a> {
+pub(super) struct CallerClaim<'a> {
     pub(super) session: Option<&'a str>,
     pub(super) agent: Option<&'a str>,
 }
 
 impl Mesh {
     /// The agent that calls: one with a live window, and for the person any name that is known.
-    pub(super) fn who(&self, caller: &Caller, claim: Claim<'_>) -> Result<Name, Trouble> {
+    pub(super) fn who(&self, caller: &MeshCaller, claim: CallerClaim<'_>) -> Result<Name, MeshError> {
         let now = self.now();
         let mut state = self.state();
         let agent = state.claimed(caller, claim)?;
@@ -38,59 +38,59 @@ impl Mesh {
     }
 
     /// The same for what takes nothing and says nothing in anybody's name: whoever has the token may name whom it is about.
-    pub(super) fn about(&self, caller: &Caller, claim: Claim<'_>) -> Result<Name, Trouble> {
+    pub(super) fn about(&self, caller: &MeshCaller, claim: CallerClaim<'_>) -> Result<Name, MeshError> {
         match caller {
-            Caller::Script => self.who(&Caller::Person, claim),
-            Caller::Client(_) | Caller::Person => self.who(caller, claim),
+            MeshCaller::Script => self.who(&MeshCaller::Person, claim),
+            MeshCaller::Client(_) | MeshCaller::Person => self.who(caller, claim),
         }
     }
 
     /// The agent that a client is, if it is one.
-    pub fn agent_of(&self, caller: &Caller) -> Option<String> {
-        let Caller::Client(mark) = caller else { return None };
+    pub fn agent_of(&self, caller: &MeshCaller) -> Option<String> {
+        let MeshCaller::Client(mark) = caller else { return None };
         self.state().of_client(mark).map(|name| name.to_string())
     }
 }
 
-impl State {
-    fn claimed(&self, caller: &Caller, claim: Claim<'_>) -> Result<Name, Trouble> {
+impl MeshState {
+    fn claimed(&self, caller: &MeshCaller, claim: CallerClaim<'_>) -> Result<Name, MeshError> {
         let known = match caller {
-            Caller::Client(mark) => self.of_client(mark),
-            Caller::Script | Caller::Person => None,
+            MeshCaller::Client(mark) => self.of_client(mark),
+            MeshCaller::Script | MeshCaller::Person => None,
         };
         if let Some(session) = claim.session {
             let named = self.of_session(session)?;
             // A window is one agent, whatever it has read of others; who is none yet may bring the session that it had.
             return match known.filter(|known| *known != named) {
-                Some(known) => Err(Trouble::new(
-                    Code::NotYours,
+                Some(known) => Err(MeshError::new(
+                    MeshErrorCode::NotYours,
                     format!("that session is another agent's; leave `session` out: this window is {known}"),
                 )),
                 None => Ok(named),
             };
         }
         let known = match (caller, claim.agent) {
-            (Caller::Client(_), _) => known,
-            (Caller::Script, _) => {
-                return Err(Trouble::new(
-                    Code::NotYours,
+            (MeshCaller::Client(_), _) => known,
+            (MeshCaller::Script, _) => {
+                return Err(MeshError::new(
+                    MeshErrorCode::NotYours,
                     "the clients' token is nobody's name: give the `session` that prism_start returned; or show the \
                      management secret, as `prism signal` does, to act for the person or an agent",
                 ));
             }
-            (Caller::Person, Some(agent)) => {
+            (MeshCaller::Person, Some(agent)) => {
                 let agent = name(agent)?;
                 return if self.core.is_known(&agent) { Ok(agent) } else { Err(self.unknown(&agent)) };
             }
-            (Caller::Person, None) => Some(PERSON.into()),
+            (MeshCaller::Person, None) => Some(PERSON.into()),
         };
         let displaced = match caller {
-            Caller::Client(mark) => self.displaced(mark),
-            Caller::Script | Caller::Person => None,
+            MeshCaller::Client(mark) => self.displaced(mark),
+            MeshCaller::Script | MeshCaller::Person => None,
         };
         if let (None, Some(name)) = (&known, displaced) {
-            return Err(Trouble::new(
-                Code::NotStarted,
+            return Err(MeshError::new(
+                MeshErrorCode::NotStarted,
                 format!(
                     "another window has started as {name} since, so this one is {name} no more, and its signals go there; \
                      call prism_start under a name of your own, and tell the person if nobody was to take this one"
@@ -98,8 +98,8 @@ impl State {
             ));
         }
         known.ok_or_else(|| {
-            Trouble::new(
-                Code::NotStarted,
+            MeshError::new(
+                MeshErrorCode::NotStarted,
                 "nobody knows who you are yet: call prism_start first, and if this is said again, give the `session` \
                  that it returned with every call",
             )
@@ -122,26 +122,29 @@ impl State {
     }
 
     /// The agent whose live window that session is.
-    pub(super) fn of_session(&self, session: &str) -> Result<Name, Trouble> {
+    pub(super) fn of_session(&self, session: &str) -> Result<Name, MeshError> {
         let id = Uuid::try_parse(session.trim())
-            .map_err(|_| Trouble::bad("`session` is the id that prism_start returned, a UUID"))?
+            .map_err(|_| MeshError::bad("`session` is the id that prism_start returned, a UUID"))?
             .as_u128();
         let live = |agent: &&Name| {
             let window = self.core.window(agent);
             window.is_some_and(|window: &Window| window.session == id && window.wrapped.is_none())
         };
         self.core.agent_of(id).filter(live).cloned().ok_or_else(|| {
-            Trouble::new(
-                Code::UnknownSession,
+            MeshError::new(
+                MeshErrorCode::UnknownSession,
                 "that session has ended: it was wrapped, or another window has started under the same name; call \
                  prism_start to go on",
             )
         })
     }
 
-    pub(super) fn unknown(&self, agent: &str) -> Trouble {
+    pub(super) fn unknown(&self, agent: &str) -> MeshError {
         let known: Vec<&str> = self.core.names().map(|name| &**name).take(20).collect();
         let known = if known.is_empty() { "none has started yet".to_owned() } else { known.join(", ") };
-        Trouble::new(Code::UnknownAgent, format!("there is no agent {agent:?}; known: {known} (and {PERSON})"))
+        MeshError::new(
+            MeshErrorCode::UnknownAgent,
+            format!("there is no agent {agent:?}; known: {known} (and {PERSON})"),
+        )
     }
 }

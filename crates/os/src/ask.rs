@@ -32,7 +32,7 @@ pub struct ProgramAnswer {
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
-pub enum AskError {
+pub enum ProgramRunError {
     #[error("cannot start {program:?}")]
     Start { program: String, source: io::Error },
     #[error("{program:?} did not end within {patience:?}")]
@@ -50,7 +50,7 @@ pub fn ask(
     arguments: &[&str],
     env: &BTreeMap<OsString, OsString>,
     patience: Duration,
-) -> Result<ProgramAnswer, AskError> {
+) -> Result<ProgramAnswer, ProgramRunError> {
     ask_until(program, arguments, env, patience, |_| false)
 }
 
@@ -60,7 +60,7 @@ pub fn ask_aloud(
     arguments: &[&str],
     env: &BTreeMap<OsString, OsString>,
     patience: Duration,
-) -> Result<ProgramAnswer, AskError> {
+) -> Result<ProgramAnswer, ProgramRunError> {
     run(program, arguments, env, None, patience, Complaints::Kept, |_| false)
 }
 
@@ -71,7 +71,7 @@ pub fn ask_aloud_in(
     arguments: &[&str],
     env: &BTreeMap<OsString, OsString>,
     patience: Duration,
-) -> Result<ProgramAnswer, AskError> {
+) -> Result<ProgramAnswer, ProgramRunError> {
     run(program, arguments, env, Some(folder), patience, Complaints::Kept, |_| false)
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn ask_until(
     env: &BTreeMap<OsString, OsString>,
     patience: Duration,
     is_enough: impl Fn(&[u8]) -> bool,
-) -> Result<ProgramAnswer, AskError> {
+) -> Result<ProgramAnswer, ProgramRunError> {
     run(program, arguments, env, None, patience, Complaints::Dropped, is_enough)
 }
 
@@ -101,10 +101,10 @@ fn run(
     patience: Duration,
     complaints: Complaints,
     is_enough: impl Fn(&[u8]) -> bool,
-) -> Result<ProgramAnswer, AskError> {
+) -> Result<ProgramAnswer, ProgramRunError> {
     let until = Instant::now() + patience;
     let name = || program.to_string_lossy().into_owned();
-    let cannot_start = |source| AskError::Start { program: name(), source };
+    let cannot_start = |source| ProgramRunError::Start { program: name(), source };
     let (printed, printer) = io::pipe().map_err(cannot_start)?;
     let stderr = match complaints {
         Complaints::Kept => Stdio::from(printer.try_clone().map_err(cannot_start)?),
@@ -136,8 +136,8 @@ fn run(
     match read {
         Ok(stdout) if is_enough(&stdout) => Ok(ProgramAnswer { stdout, success: true, code: None }),
         Ok(stdout) if ended => Ok(ProgramAnswer { stdout, success: status.success(), code: status.code() }),
-        Ok(_) | Err(Stopped::Late) => Err(AskError::Late { program: name(), patience }),
-        Err(Stopped::Long) => Err(AskError::Long { program: name() }),
+        Ok(_) | Err(Stopped::Late) => Err(ProgramRunError::Late { program: name(), patience }),
+        Err(Stopped::Long) => Err(ProgramRunError::Long { program: name() }),
         Err(Stopped::Broken(source)) => Err(cannot_start(source)),
     }
 }
@@ -209,7 +209,7 @@ mod tests {
     const LONG: Duration = Duration::from_secs(20);
     const SHORT: Duration = Duration::from_millis(300);
 
-    fn sh(script: &str, patience: Duration) -> Result<ProgramAnswer, AskError> {
+    fn sh(script: &str, patience: Duration) -> Result<ProgramAnswer, ProgramRunError> {
         ask(OsStr::new("sh"), &["-c", script], &environment(), patience)
     }
 
@@ -241,7 +241,7 @@ mod tests {
         let file = tempfile();
         let script = format!("set -m; sleep 1000 & echo $! > {file}; wait");
         let started = Instant::now();
-        assert!(matches!(sh(&script, SHORT), Err(AskError::Late { .. })));
+        assert!(matches!(sh(&script, SHORT), Err(ProgramRunError::Late { .. })));
         assert!(started.elapsed() < LONG);
         let job: u32 = std::fs::read_to_string(&file).unwrap().trim().parse().unwrap();
         std::fs::remove_file(&file).unwrap();
@@ -250,12 +250,12 @@ mod tests {
 
     #[test]
     fn closing_stdout_is_not_ending() {
-        assert!(matches!(sh("exec >&-; sleep 1000", SHORT), Err(AskError::Late { .. })));
+        assert!(matches!(sh("exec >&-; sleep 1000", SHORT), Err(ProgramRunError::Late { .. })));
     }
 
     #[test]
     fn who_talks_without_end_is_ended() {
-        assert!(matches!(sh("yes", LONG), Err(AskError::Long { .. })));
+        assert!(matches!(sh("yes", LONG), Err(ProgramRunError::Long { .. })));
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub(crate) const MARKER: &str = "PRISM_CHILD_OF";
 
 /// A daemon, as its children's environment names it: pids are reused, and pid plus start time is not.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Owner {
+pub struct OwnerDaemon {
     home: PathBuf,
     /// The inode of the pid namespace that `pid` counts in.
     namespace: u64,
@@ -71,13 +71,13 @@ pub fn end_orphans(home: &Path) -> Vec<Orphan> {
 
 /// Kills what the children of `owner` have left running outside of their groups, once the groups are gone: a
 /// daemon that called `setsid`, say. For the end of a clean stop. Blocks like `end_orphans`.
-pub fn end_strays(owner: &Owner) -> Vec<Orphan> {
+pub fn end_strays(owner: &OwnerDaemon) -> Vec<Orphan> {
     scan::end_strays(owner)
 }
 
 // === impl Owner ===
 
-impl Owner {
+impl OwnerDaemon {
     /// Returns the owner that the children of this process get. `home` should exist already: it is the
     /// directory that counts, not the way it was spelled.
     pub fn this_process(home: &Path) -> Self {

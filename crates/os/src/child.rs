@@ -17,18 +17,18 @@ use rustix::pipe::fcntl_setpipe_size;
 use tokio::net::unix::pipe::{Receiver, Sender};
 
 use crate::{
-    census::{MARKER, Owner},
+    census::{MARKER, OwnerDaemon},
     cgroup::Cgroup,
-    group::{self, Group},
+    group::{self, ProcessGroup},
     sandbox::{
         BegunChild, SandboxCommand, SandboxStage,
-        fence::{Enforced, Fence},
+        fence::{SandboxEnforcement, SandboxPolicy},
     },
 };
 
 /// What to start.
 #[derive(Clone, Copy, Debug)]
-pub struct Spec<'a> {
+pub struct ChildSpec<'a> {
     /// The program and its arguments.
     pub command: &'a [String],
     /// All of its environment; the daemon's own is not inherited.
@@ -38,7 +38,7 @@ pub struct Spec<'a> {
     /// The control group that it begins its life in; the daemon's own if `None`.
     pub cgroup: Option<&'a Cgroup>,
     /// What it and all that it starts may touch; all that the daemon may if `None`.
-    pub fence: Option<&'a Fence>,
+    pub fence: Option<&'a SandboxPolicy>,
 }
 
 /// A running child. Dropping `group` ends it; dropping `stdin` asks it to end by itself.
@@ -47,9 +47,9 @@ pub struct Child {
     pub stdin: Sender,
     pub stdout: Receiver,
     pub stderr: Receiver,
-    pub group: Group,
+    pub group: ProcessGroup,
     /// What has become of the fence, if one was asked for.
-    pub enforced: Option<Enforced>,
+    pub enforced: Option<SandboxEnforcement>,
 }
 
 /// Why a child was not started. Whatever the reason, no process is left.
@@ -75,7 +75,7 @@ pub(crate) struct Staged {
 
 impl Child {
     /// Starts `spec`, marked as `owner`'s. Must be called within a tokio runtime.
-    pub fn spawn(spec: &Spec<'_>, owner: &Owner) -> Result<Self, SpawnError> {
+    pub fn spawn(spec: &ChildSpec<'_>, owner: &OwnerDaemon) -> Result<Self, SpawnError> {
         let mut staged = spec.stage(owner)?;
         let streams = staged.command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         streams.process_group(0);
@@ -85,13 +85,13 @@ impl Child {
         let stdout = leader.stdout.take().expect("stdout was asked for as a pipe above").into();
         let stderr = leader.stderr.take().expect("stderr was asked for as a pipe above").into();
         // The group comes first: from here on an early return ends the child.
-        Group::adopt(leader, first)
+        ProcessGroup::adopt(leader, first)
             .and_then(|group| Self::attach(group, stdin, stdout, stderr))
             .map(|child| Self { enforced, ..child })
             .map_err(|source| spec.failed(source))
     }
 
-    fn attach(group: Group, stdin: OwnedFd, stdout: OwnedFd, stderr: OwnedFd) -> io::Result<Self> {
+    fn attach(group: ProcessGroup, stdin: OwnedFd, stdout: OwnedFd, stderr: OwnedFd) -> io::Result<Self> {
         if group::living() <= MAX_WIDE {
             widen(&stdin);
             widen(&stdout);
@@ -108,9 +108,9 @@ impl Child {
 
 // === impl Spec ===
 
-impl Spec<'_> {
+impl ChildSpec<'_> {
     /// Returns what is to be started, all but its streams and its group.
-    pub(crate) fn stage(&self, owner: &Owner) -> Result<Staged, SpawnError> {
+    pub(crate) fn stage(&self, owner: &OwnerDaemon) -> Result<Staged, SpawnError> {
         let [program, arguments @ ..] = self.command else {
             return Err(SpawnError::NoCommand);
         };

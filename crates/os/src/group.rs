@@ -27,7 +27,7 @@ use crate::pid_namespace::InitProcess;
 
 /// The process group of a child. Dropping it kills the group and reaps the child.
 #[derive(Debug)]
-pub struct Group(AsyncFd<Leader>);
+pub struct ProcessGroup(AsyncFd<Leader>);
 
 /// The child itself: the group bears its pid.
 #[derive(Debug)]
@@ -52,7 +52,7 @@ static LIVING: AtomicUsize = AtomicUsize::new(0);
 ///
 /// A child that is blocked on writing cannot exit: keep reading its streams meanwhile, or close them.
 /// Dropping the future kills the group at once.
-pub async fn stop(group: Group, grace: Duration) -> io::Result<ExitStatus> {
+pub async fn stop(group: ProcessGroup, grace: Duration) -> io::Result<ExitStatus> {
     if timeout(grace, group.exited()).await.is_err() {
         group.terminate();
         if timeout(grace, group.exited()).await.is_err() {
@@ -65,7 +65,7 @@ pub async fn stop(group: Group, grace: Duration) -> io::Result<ExitStatus> {
 
 // === impl Group ===
 
-impl Group {
+impl ProcessGroup {
     /// Takes charge of a child that was started as the leader of its own group.
     pub(crate) fn adopt(mut child: std::process::Child, first: Option<InitProcess>) -> io::Result<Self> {
         let pid = Pid::from_child(&child);

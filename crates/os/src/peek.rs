@@ -9,18 +9,18 @@ use crate::proc::{environment, pids};
 
 /// Whoever listens on a port.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listener {
+pub struct PortOwner {
     /// `None` if it is another user's, whose files cannot be seen.
     pub pid: Option<u32>,
     pub uid: u32,
 }
 
 /// Returns who listens on a TCP port of this machine; `None` if nobody does, or that cannot be seen.
-pub fn listener(port: u16) -> Option<Listener> {
+pub fn listener(port: u16) -> Option<PortOwner> {
     let tables = ["/proc/net/tcp", "/proc/net/tcp6"].into_iter().filter_map(|table| fs::read_to_string(table).ok());
     let (uid, inode) = tables.into_iter().find_map(|table| table.lines().find_map(|line| listening(line, port)))?;
     let socket = format!("socket:[{inode}]");
-    Some(Listener { pid: pids().find(|pid| has_open(*pid, &socket)), uid })
+    Some(PortOwner { pid: pids().find(|pid| has_open(*pid, &socket)), uid })
 }
 
 /// User and inode of a line of `/proc/net/tcp`, if it is a socket that listens on the port (proc(5)).

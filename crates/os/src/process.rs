@@ -18,7 +18,7 @@ const NAMED_WITHIN: Duration = Duration::from_secs(2);
 
 /// Which process is meant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Identity {
+pub struct ProcessIdentity {
     pub pid: u32,
     /// When it started, in clock ticks since boot.
     pub start_ticks: u64,
@@ -26,11 +26,11 @@ pub struct Identity {
 
 /// A hold on one process. It stays with that one, however often its pid is given away.
 #[derive(Debug)]
-pub struct Handle(OwnedFd);
+pub struct ProcessHandle(OwnedFd);
 
 /// Returns who started this process. A shell that was started for nothing but this (`sh -c`) is not who.
-pub fn starter() -> Option<Identity> {
-    let identity = |pid| Some(Identity { pid, start_ticks: Stat::of(pid).ok()?.start_ticks });
+pub fn starter() -> Option<ProcessIdentity> {
+    let identity = |pid| Some(ProcessIdentity { pid, start_ticks: Stat::of(pid).ok()?.start_ticks });
     let parent = Stat::of(std::process::id()).ok()?.parent;
     match proc::is_shell_for_one_command(parent) {
         true => identity(Stat::of(parent).ok()?.parent),
@@ -53,7 +53,7 @@ pub fn user_name() -> Option<String> {
 
 // === impl Identity ===
 
-impl Identity {
+impl ProcessIdentity {
     /// Names this process.
     pub fn this_process() -> Self {
         let pid = std::process::id();
@@ -66,7 +66,7 @@ impl Identity {
     }
 
     /// Takes hold of the process; `None` if it has ended.
-    pub fn hold(self) -> io::Result<Option<Handle>> {
+    pub fn hold(self) -> io::Result<Option<ProcessHandle>> {
         let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else { return Ok(None) };
         let pidfd = match pidfd_open(pid, PidfdFlags::empty()) {
             Ok(pidfd) => pidfd,
@@ -74,13 +74,13 @@ impl Identity {
             Err(error) => return Err(error.into()),
         };
         // In this order: what is looked at now is what the descriptor stays with, or it has just ended.
-        Ok(self.is_alive().then_some(Handle(pidfd)))
+        Ok(self.is_alive().then_some(ProcessHandle(pidfd)))
     }
 }
 
 // === impl Handle ===
 
-impl Handle {
+impl ProcessHandle {
     /// Asks it to end.
     pub fn terminate(&self) -> io::Result<()> {
         self.signal(Signal::TERM)
@@ -115,8 +115,8 @@ mod tests {
     fn a_process_is_known_by_pid_and_start_time_and_ended_by_its_handle() {
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
         let ticks = Stat::of(child.id()).unwrap().start_ticks;
-        let named = Identity { pid: child.id(), start_ticks: ticks };
-        let other = Identity { start_ticks: ticks + 1, ..named };
+        let named = ProcessIdentity { pid: child.id(), start_ticks: ticks };
+        let other = ProcessIdentity { start_ticks: ticks + 1, ..named };
         assert!(named.is_alive());
         assert!(!other.is_alive());
         assert!(other.hold().unwrap().is_none(), "the pid of somebody else");
@@ -133,6 +133,6 @@ mod tests {
 
     #[test]
     fn this_process_lives() {
-        assert!(Identity::this_process().is_alive());
+        assert!(ProcessIdentity::this_process().is_alive());
     }
 }

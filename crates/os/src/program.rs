@@ -15,7 +15,7 @@ const HEAD_BYTES: usize = 256;
 
 /// Why a program cannot be started.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Absent {
+pub enum ProgramLookupError {
     #[error("its program {program:?} was not found on PATH")]
     NotOnPath { program: String },
     #[error("its program {} does not exist", path.display())]
@@ -33,7 +33,7 @@ pub enum Absent {
 }
 
 /// Returns the file that a program with this name would be: on a PATH, or, with a slash, below `cwd`.
-pub fn find(program: &str, cwd: Option<&Path>, path: &OsStr) -> Result<PathBuf, Absent> {
+pub fn find(program: &str, cwd: Option<&Path>, path: &OsStr) -> Result<PathBuf, ProgramLookupError> {
     if program.contains('/') {
         let file = cwd.unwrap_or(Path::new("")).join(program);
         return look(&file).map(|()| file);
@@ -44,14 +44,18 @@ pub fn find(program: &str, cwd: Option<&Path>, path: &OsStr) -> Result<PathBuf, 
         match look(&file) {
             Ok(()) => return Ok(file),
             // A folder that is somebody else's, such as root's, most likely has nothing of ours.
-            Err(Absent::NoFile { .. } | Absent::Folder { .. } | Absent::Hidden { .. }) => {}
+            Err(
+                ProgramLookupError::NoFile { .. }
+                | ProgramLookupError::Folder { .. }
+                | ProgramLookupError::Hidden { .. },
+            ) => {}
             Err(absent) => worse = worse.or(Some(absent)),
         }
     }
-    Err(worse.unwrap_or_else(|| Absent::NotOnPath { program: program.to_owned() }))
+    Err(worse.unwrap_or_else(|| ProgramLookupError::NotOnPath { program: program.to_owned() }))
 }
 
-impl Absent {
+impl ProgramLookupError {
     /// What to type.
     pub fn fix(&self) -> String {
         match self {
@@ -72,32 +76,32 @@ impl Absent {
     }
 }
 
-fn look(file: &Path) -> Result<(), Absent> {
+fn look(file: &Path) -> Result<(), ProgramLookupError> {
     let path = || file.to_owned();
     let metadata = file.metadata().map_err(|error| absent(file, &error))?;
     if !metadata.is_file() {
-        return Err(Absent::Folder { path: path() });
+        return Err(ProgramLookupError::Folder { path: path() });
     }
     if metadata.permissions().mode() & 0o111 == 0 {
-        return Err(Absent::NotExecutable { path: path() });
+        return Err(ProgramLookupError::NotExecutable { path: path() });
     }
     match interpreter(file).filter(|interpreter| !interpreter.exists()) {
-        Some(interpreter) => Err(Absent::NoInterpreter { path: path(), interpreter }),
+        Some(interpreter) => Err(ProgramLookupError::NoInterpreter { path: path(), interpreter }),
         None => Ok(()),
     }
 }
 
 /// Says why a file cannot be looked at. That it is not there is only one reason.
-fn absent(file: &Path, error: &io::Error) -> Absent {
+fn absent(file: &Path, error: &io::Error) -> ProgramLookupError {
     let path = file.to_owned();
     let to = file.read_link().ok().map(|to| file.parent().unwrap_or(Path::new("")).join(to));
     match (error.kind(), to) {
-        (ErrorKind::NotFound | ErrorKind::NotADirectory, Some(to)) => Absent::BrokenLink { path, to },
-        (ErrorKind::NotFound | ErrorKind::NotADirectory, None) => Absent::NoFile { path },
+        (ErrorKind::NotFound | ErrorKind::NotADirectory, Some(to)) => ProgramLookupError::BrokenLink { path, to },
+        (ErrorKind::NotFound | ErrorKind::NotADirectory, None) => ProgramLookupError::NoFile { path },
         (why, to) => {
             let is_seen = |folder: &&Path| folder.metadata().is_ok();
             let folder = to.as_deref().unwrap_or(file).ancestors().skip(1).find(is_seen).unwrap_or(Path::new("/"));
-            Absent::Hidden { path, folder: folder.to_owned(), why }
+            ProgramLookupError::Hidden { path, folder: folder.to_owned(), why }
         }
     }
 }
@@ -176,11 +180,11 @@ mod tests {
         // Root may look everywhere.
         if tool.metadata().is_err() {
             assert_eq!(found(&tool).unwrap_err(), absent(&tool, &refused));
-            assert!(matches!(found(Path::new("tool")), Err(Absent::NotOnPath { .. })));
+            assert!(matches!(found(Path::new("tool")), Err(ProgramLookupError::NotOnPath { .. })));
         }
         let long = folder.path().join("a".repeat(300));
-        assert!(matches!(found(&long), Err(Absent::Hidden { .. })), "{:?}", found(&long));
-        assert!(matches!(found(&folder.path().join("no/tool")), Err(Absent::NoFile { .. })));
+        assert!(matches!(found(&long), Err(ProgramLookupError::Hidden { .. })), "{:?}", found(&long));
+        assert!(matches!(found(&folder.path().join("no/tool")), Err(ProgramLookupError::NoFile { .. })));
     }
 
     #[test]

@@ -20,10 +20,10 @@ use rustix::{
 use tokio::net::unix::pipe::{Receiver, Sender};
 
 use crate::{
-    census::Owner,
-    child::{SpawnError, Spec},
-    fence::Enforced,
-    group::Group,
+    census::OwnerDaemon,
+    child::{ChildSpec, SpawnError},
+    fence::SandboxEnforcement,
+    group::ProcessGroup,
     proc::{self, Stat},
     sandbox::BegunChild,
 };
@@ -36,9 +36,9 @@ pub struct Pty {
     /// What is typed.
     pub input: Sender,
     pub session: TerminalSession,
-    pub group: Group,
+    pub group: ProcessGroup,
     /// What has become of the fence, if one was asked for.
-    pub enforced: Option<Enforced>,
+    pub enforced: Option<SandboxEnforcement>,
 }
 
 /// All that runs at the terminal.
@@ -50,14 +50,14 @@ pub struct TerminalSession {
 
 /// Rows and columns of letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Size {
+pub struct PtySize {
     pub rows: u16,
     pub cols: u16,
 }
 
 impl Pty {
     /// Starts `spec`, marked as `owner`'s. Must be called within a tokio runtime.
-    pub fn spawn(spec: &Spec<'_>, owner: &Owner, size: Size) -> Result<Self, SpawnError> {
+    pub fn spawn(spec: &ChildSpec<'_>, owner: &OwnerDaemon, size: PtySize) -> Result<Self, SpawnError> {
         let mut staged = spec.stage(owner)?;
         let failed = |source: io::Error| spec.failed(source);
         let (master, slave) = open(size).map_err(failed)?;
@@ -67,7 +67,7 @@ impl Pty {
         lead_session(&mut staged.command);
         // The command has our copies of the terminal's end, and is gone after this: or its end would never come.
         let BegunChild { child: leader, enforced, first } = spec.start(staged)?;
-        let group = Group::adopt(leader, first).map_err(failed)?;
+        let group = ProcessGroup::adopt(leader, first).map_err(failed)?;
         let id = group.pid();
         let attach = || {
             let output = Receiver::from_owned_fd_unchecked(master.try_clone()?)?;
@@ -95,7 +95,7 @@ pub fn signal(name: &str) -> Option<Signal> {
     })
 }
 
-fn open(size: Size) -> io::Result<(OwnedFd, OwnedFd)> {
+fn open(size: PtySize) -> io::Result<(OwnedFd, OwnedFd)> {
     let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC)?;
     grantpt(&master)?;
     unlockpt(&master)?;
@@ -122,7 +122,7 @@ fn lead_session(command: &mut std::process::Command) {
 // === impl TerminalSession ===
 
 impl TerminalSession {
-    pub fn resize(&self, size: Size) -> io::Result<()> {
+    pub fn resize(&self, size: PtySize) -> io::Result<()> {
         Ok(tcsetwinsize(&self.master, size.into())?)
     }
 
@@ -161,8 +161,8 @@ impl TerminalSession {
 /// forks faster than it dies.
 const MAX_LOOKS: usize = 64;
 
-impl From<Size> for Winsize {
-    fn from(size: Size) -> Self {
+impl From<PtySize> for Winsize {
+    fn from(size: PtySize) -> Self {
         Self { ws_row: size.rows, ws_col: size.cols, ws_xpixel: 0, ws_ypixel: 0 }
     }
 }

@@ -8,9 +8,9 @@ use std::{
 use tokio::io::{Interest, unix::AsyncFd};
 
 /// Whoever reads our stdout.
-pub struct Reader(AsyncFd<OwnedFd>);
+pub struct StdoutReader(AsyncFd<OwnedFd>);
 
-impl Reader {
+impl StdoutReader {
     /// Fails where it cannot be seen: nobody waits at the other end of a file. Needs a runtime.
     #[expect(unsafe_code, reason = "the descriptor must stay open, which tokio cannot see")]
     pub fn of_stdout() -> io::Result<Self> {

@@ -27,10 +27,10 @@ use rustix::{
     io::Errno,
 };
 
-pub use entries::{Entries, FolderEntry};
-pub use error::RootError;
+pub use entries::{FolderEntries, FolderEntry};
+pub use error::FolderError;
 pub use listing::{FolderListing, NameBuffer};
-pub use spot::{Clobber, FileKind, FileStamp, FoundEntry, Spot};
+pub use spot::{FileKind, FileStamp, FoundEntry, RenameMode, Spot};
 
 /// A folder that is open. What is in it is reached through it, and nothing else is.
 #[derive(Debug)]
@@ -64,17 +64,17 @@ pub fn real_path(path: &Path) -> io::Result<PathBuf> {
 impl FolderHandle {
     /// Opens a folder by its absolute name, on which there is no link: otherwise whoever can write one of the folders on the
     /// way could make the approved name lead anywhere.
-    pub fn open(base: &Path) -> Result<Self, RootError> {
+    pub fn open(base: &Path) -> Result<Self, FolderError> {
         check(base)?;
         if !base.is_absolute() {
-            return Err(RootError::Relative);
+            return Err(FolderError::Relative);
         }
         let resolve = ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         open(CWD, base, OFlags::PATH | OFlags::DIRECTORY, resolve).map(Self)
     }
 
     /// Opens a folder beneath this one; an empty path is this one again. Links are followed as far as they stay beneath.
-    pub fn beneath(&self, path: &Path) -> Result<Self, RootError> {
+    pub fn beneath(&self, path: &Path) -> Result<Self, FolderError> {
         let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
         check(path)?;
         open(&self.0, path, OFlags::PATH | OFlags::DIRECTORY, BENEATH).map(Self)
@@ -82,13 +82,13 @@ impl FolderHandle {
 
     /// Opens a file to read. Links are followed as far as they stay beneath. What is neither file nor folder, a pipe say, is
     /// refused and not waited for.
-    pub fn open_file(&self, path: &Path) -> Result<File, RootError> {
+    pub fn open_file(&self, path: &Path) -> Result<File, FolderError> {
         check(path)?;
         regular(open(&self.0, path, READ, BENEATH)?)
     }
 
     /// Opens the folder that a path's last name is in, so that something can be done with that name.
-    pub fn spot(&self, path: &Path) -> Result<Spot, RootError> {
+    pub fn spot(&self, path: &Path) -> Result<Spot, FolderError> {
         check(path)?;
         // `Path` would take `a/.` for `a`, and `a/..` has no file name: what is written counts.
         let bytes = path.as_os_str().as_bytes();
@@ -96,15 +96,15 @@ impl FolderHandle {
         let start = bytes[..end].iter().rposition(|byte| *byte == b'/').map_or(0, |slash| slash + 1);
         let (way, name) = (&bytes[..start], &bytes[start..end]);
         if matches!(name, b"" | b"." | b"..") {
-            return Err(RootError::NoName);
+            return Err(FolderError::NoName);
         }
         let way = Path::new(OsStr::from_bytes(way));
         Ok(Spot::new(self.beneath(way)?, OsStr::from_bytes(name).to_owned()))
     }
 
     /// Lists what is in it.
-    pub fn entries(&self) -> Result<Entries, RootError> {
-        Entries::of(self)
+    pub fn entries(&self) -> Result<FolderEntries, FolderError> {
+        FolderEntries::of(self)
     }
 
     /// Tells whether this and the other are one folder.
@@ -114,12 +114,12 @@ impl FolderHandle {
     }
 
     /// Returns the user that it belongs to.
-    pub fn owner(&self) -> Result<u32, RootError> {
+    pub fn owner(&self) -> Result<u32, FolderError> {
         Ok(fstat(&self.0)?.st_uid)
     }
 
     /// Keeps the folder open for a child to be started in.
-    pub fn dir_for_command(&self) -> Result<WorkDir, RootError> {
+    pub fn dir_for_command(&self) -> Result<WorkDir, FolderError> {
         open(&self.0, Path::new("."), OFlags::PATH | OFlags::DIRECTORY, BENEATH).map(WorkDir)
     }
 }
@@ -148,7 +148,7 @@ pub fn place(handle: impl AsFd) -> io::Result<PathBuf> {
 /// A pipe without a writer is not waited for, and a terminal does not become ours.
 const READ: OFlags = OFlags::RDONLY.union(OFlags::NONBLOCK).union(OFlags::NOCTTY);
 
-fn open(folder: impl AsFd, path: &Path, flags: OFlags, resolve: ResolveFlags) -> Result<OwnedFd, RootError> {
+fn open(folder: impl AsFd, path: &Path, flags: OFlags, resolve: ResolveFlags) -> Result<OwnedFd, FolderError> {
     for _ in 0..TRIES {
         match openat2(folder.as_fd(), path, flags | OFlags::CLOEXEC, Mode::empty(), resolve) {
             Err(Errno::AGAIN | Errno::INTR) => {}
@@ -156,28 +156,28 @@ fn open(folder: impl AsFd, path: &Path, flags: OFlags, resolve: ResolveFlags) ->
             Ok(opened) => return Ok(opened),
         }
     }
-    Err(RootError::Restless)
+    Err(FolderError::Restless)
 }
 
-fn regular(opened: OwnedFd) -> Result<File, RootError> {
+fn regular(opened: OwnedFd) -> Result<File, FolderError> {
     match FileType::from_raw_mode(fstat(&opened)?.st_mode) {
         FileType::RegularFile => Ok(File::from(opened)),
-        FileType::Directory => Err(RootError::IsFolder),
-        _ => Err(RootError::Special),
+        FileType::Directory => Err(FolderError::IsFolder),
+        _ => Err(FolderError::Special),
     }
 }
 
 /// Refuses what cannot be a path, so that no call has to be asked what it makes of it.
-fn check(path: &Path) -> Result<(), RootError> {
+fn check(path: &Path) -> Result<(), FolderError> {
     let bytes = path.as_os_str().as_bytes();
     if bytes.is_empty() {
-        return Err(RootError::Empty);
+        return Err(FolderError::Empty);
     }
     if bytes.contains(&0) {
-        return Err(RootError::Nul);
+        return Err(FolderError::Nul);
     }
     if bytes.len() > MAX_PATH || bytes.split(|byte| *byte == b'/').any(|name| name.len() > MAX_NAME) {
-        return Err(RootError::TooLong);
+        return Err(FolderError::TooLong);
     }
     Ok(())
 }

@@ -42,15 +42,15 @@ use std::{
 
 use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
 
-use crate::{ask::ask_aloud, census::Owner, pid_namespace::InitProcess};
+use crate::{ask::ask_aloud, census::OwnerDaemon, pid_namespace::InitProcess};
 
-use fence::{Enforced, Fence};
+use fence::{SandboxEnforcement, SandboxPolicy};
 pub(crate) use filter::refuse_what_landlock_cannot;
 pub(crate) use stage::{SandboxCommand, SandboxStage};
 
 /// Bubblewrap, as it was found to work on this machine.
 #[derive(Debug)]
-pub struct Sandbox {
+pub struct Bubblewrap {
     program: PathBuf,
     /// The program that is the first to run inside.
     inner: InnerProgram,
@@ -71,14 +71,14 @@ struct InnerProgram {
 /// How a child lives in a sandbox.
 #[derive(Clone, Debug)]
 pub struct SandboxRoom {
-    pub sandbox: Arc<Sandbox>,
+    pub sandbox: Arc<Bubblewrap>,
     /// What it finds in the place of the user's home folder.
     pub home: Option<PrivateFolder>,
     /// What it finds as `/tmp`.
     pub temporary: PathBuf,
     /// Other folders of its own.
     pub private: Vec<PrivateFolder>,
-    pub network: Network,
+    pub network: NetworkAccess,
     /// Folders beneath the granted ones, by their names from there, that it may only read, unless they are granted themselves.
     pub guarded: Vec<&'static str>,
 }
@@ -92,7 +92,7 @@ pub struct PrivateFolder {
 
 /// What of the network a child reaches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Network {
+pub enum NetworkAccess {
     /// A loopback of its own.
     #[default]
     Own,
@@ -109,7 +109,7 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// Where the inner program is, inside.
 const INNER: &str = "/.prism-inner";
 
-impl Sandbox {
+impl Bubblewrap {
     /// Finds bubblewrap, and tries it with the real profile. `inner` is a program that calls [`inner::run`] first of all.
     /// `Err` says what is missing, and what to do about it. Blocks, for some milliseconds.
     pub fn find(env: &BTreeMap<OsString, OsString>, home: Option<&Path>, inner: &Path) -> Result<Arc<Self>, String> {
@@ -144,16 +144,16 @@ impl Sandbox {
     }
 
     /// What is kept out of reach of who has this network.
-    fn out_of_reach(&self, network: Network) -> Vec<u16> {
+    fn out_of_reach(&self, network: NetworkAccess) -> Vec<u16> {
         match network {
-            Network::Own => Vec::new(),
-            Network::All => self.ports.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect(),
+            NetworkAccess::Own => Vec::new(),
+            NetworkAccess::All => self.ports.lock().unwrap_or_else(PoisonError::into_inner).iter().copied().collect(),
         }
     }
 
     /// What becomes of a fence in it.
-    pub fn enforced(&self) -> Enforced {
-        Enforced::Sandbox { landlock: self.landlock, network: Network::Own, covered: Vec::new() }
+    pub fn enforced(&self) -> SandboxEnforcement {
+        SandboxEnforcement::Sandbox { landlock: self.landlock, network: NetworkAccess::Own, covered: Vec::new() }
     }
 
     /// Runs the real profile with nothing in it.
@@ -165,13 +165,13 @@ impl Sandbox {
             home: None,
             temporary: folder.0.clone(),
             private: Vec::new(),
-            network: Network::Own,
+            network: NetworkAccess::Own,
             guarded: Vec::new(),
         };
-        let fence = Fence { room: Some(room.clone()), ..Fence::default() };
+        let fence = SandboxPolicy { room: Some(room.clone()), ..SandboxPolicy::default() };
         let command = ["/bin/sh", "-c", "exit 7"].map(str::to_owned);
         let inside = SandboxCommand { command: &command, env: &BTreeMap::new(), cwd: Path::new("/") };
-        let owner = Owner::this_process(Path::new("/"));
+        let owner = OwnerDaemon::this_process(Path::new("/"));
         let tried = (|| {
             let (mut command, stage) = SandboxStage::set(&inside, &fence, &room, &owner)?;
             command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).process_group(0);
@@ -180,7 +180,7 @@ impl Sandbox {
             Ok::<_, io::Error>((status, started.enforced))
         })();
         match tried.map_err(|error| error.to_string())? {
-            (status, Some(Enforced::Sandbox { landlock, .. })) if status.code() == Some(7) => Ok(landlock),
+            (status, Some(SandboxEnforcement::Sandbox { landlock, .. })) if status.code() == Some(7) => Ok(landlock),
             (status, _) => Err(format!("what was tried in it ended with {status}")),
         }
     }
@@ -253,7 +253,7 @@ fn by_path(path: &Path) -> io::Result<OwnedFd> {
     Ok(openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?)
 }
 
-impl Network {
+impl NetworkAccess {
     pub fn name(self) -> &'static str {
         match self {
             Self::Own => "none",
@@ -266,7 +266,7 @@ impl Network {
 #[derive(Debug)]
 pub(crate) struct BegunChild {
     pub(crate) child: std::process::Child,
-    pub(crate) enforced: Option<Enforced>,
+    pub(crate) enforced: Option<SandboxEnforcement>,
     /// The first process of its pid namespace, if it has one.
     pub(crate) first: Option<InitProcess>,
 }

@@ -18,11 +18,11 @@ pub fn height() -> Option<usize> {
 
 /// A terminal that gives each key as it is pressed, and does not show it. Ctrl-C is a signal as ever. Dropping it gives
 /// the terminal back as it was.
-pub struct Keys {
+pub struct RawTerminal {
     before: Termios,
 }
 
-impl Keys {
+impl RawTerminal {
     /// Fails where stdin is no terminal.
     pub fn take() -> io::Result<Self> {
         let before = tcgetattr(io::stdin())?;
@@ -48,7 +48,7 @@ impl Keys {
     }
 }
 
-impl Drop for Keys {
+impl Drop for RawTerminal {
     fn drop(&mut self) {
         // A terminal that is gone needs nothing back.
         let _ = tcsetattr(io::stdin(), OptionalActions::Now, &self.before);

@@ -20,8 +20,8 @@ use tokio::{
 };
 
 use crate::{
-    census::Owner,
-    child::{Child, Spec},
+    census::OwnerDaemon,
+    child::{Child, ChildSpec},
     proc::{self, Stat},
 };
 
@@ -39,12 +39,13 @@ pub(crate) fn home(test: &str) -> PathBuf {
 
 /// Starts a shell script that belongs to this process.
 pub(crate) fn shell(script: &str) -> Child {
-    shell_of(&Owner::this_process(&home("any")), script)
+    shell_of(&OwnerDaemon::this_process(&home("any")), script)
 }
 
-pub(crate) fn shell_of(owner: &Owner, script: &str) -> Child {
+pub(crate) fn shell_of(owner: &OwnerDaemon, script: &str) -> Child {
     let command = ["sh", "-c", script].map(str::to_owned);
-    Child::spawn(&Spec { command: &command, env: &environment(), cwd: None, cgroup: None, fence: None }, owner).unwrap()
+    Child::spawn(&ChildSpec { command: &command, env: &environment(), cwd: None, cgroup: None, fence: None }, owner)
+        .unwrap()
 }
 
 /// The environment of the tests themselves.
@@ -91,15 +92,15 @@ pub(crate) fn is_reaped(pid: u32) -> bool {
 }
 
 /// Starts something that can pass for a daemon, and the owner it is. It ends with this process at the latest.
-pub(crate) fn daemon(test: &str) -> (std::process::Child, Owner) {
+pub(crate) fn daemon(test: &str) -> (std::process::Child, OwnerDaemon) {
     let daemon = Command::new("cat").stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
     let start_ticks = Stat::of(daemon.id()).unwrap().start_ticks;
-    let owner = Owner::of(&home(test), daemon.id(), start_ticks);
+    let owner = OwnerDaemon::of(&home(test), daemon.id(), start_ticks);
     (daemon, owner)
 }
 
 /// Returns an owner that has lived and died.
-pub(crate) fn dead_owner(test: &str) -> Owner {
+pub(crate) fn dead_owner(test: &str) -> OwnerDaemon {
     let (mut daemon, owner) = daemon(test);
     daemon.kill().unwrap();
     daemon.wait().unwrap();

@@ -9,22 +9,22 @@ mod tree;
 
 use std::{io, path::Path};
 
-pub use tree::{FolderChange, Tree, WatchBell, WatchFilter};
+pub use tree::{FolderChange, TreeWatch, WatchBell, WatchFilter};
 
 /// Folders that are watched.
 #[derive(Debug)]
-pub struct Watch {
-    kernel: kernel::Watch,
+pub struct FolderWatch {
+    kernel: kernel::KernelWatch,
     folders: usize,
 }
 
 /// Folders of one watch; more are refused. The kernel counts them for each user, and editors want some too.
 const MAX_FOLDERS: usize = 2_000;
 
-impl Watch {
+impl FolderWatch {
     /// Begins with no folder.
     pub fn new() -> io::Result<Self> {
-        Ok(Self { kernel: kernel::Watch::new()?, folders: 0 })
+        Ok(Self { kernel: kernel::KernelWatch::new()?, folders: 0 })
     }
 
     /// Starts over: says whether anything has changed since the last time, and counts folders from none again. Those
@@ -62,7 +62,7 @@ mod kernel {
     };
 
     #[derive(Debug)]
-    pub(super) struct Watch(OwnedFd);
+    pub(super) struct KernelWatch(OwnedFd);
 
     /// ext, xfs, btrfs, tmpfs, overlay, f2fs, zfs, bcachefs. A share's changes may come from elsewhere, and nothing
     /// would be said of them.
@@ -72,7 +72,7 @@ mod kernel {
     /// How often one look reads what is waiting; if there is still more, the next look has it.
     const MAX_READS: usize = 64;
 
-    impl Watch {
+    impl KernelWatch {
         pub(super) fn new() -> io::Result<Self> {
             Ok(Self(inotify::init(CreateFlags::NONBLOCK | CreateFlags::CLOEXEC)?))
         }
@@ -116,9 +116,9 @@ mod kernel {
     use std::{io, path::Path};
 
     #[derive(Debug)]
-    pub(super) struct Watch;
+    pub(super) struct KernelWatch;
 
-    impl Watch {
+    impl KernelWatch {
         pub(super) fn new() -> io::Result<Self> {
             Err(io::ErrorKind::Unsupported.into())
         }
@@ -161,7 +161,7 @@ mod tests {
         let folder = Folder::new("kinds");
         let file = folder.0.join("a.md");
         // A test machine may have its temporary folder anywhere; then there is nothing to promise.
-        let Ok(mut watch) = Watch::new() else { return };
+        let Ok(mut watch) = FolderWatch::new() else { return };
         if watch.add(&folder.0).is_err() {
             return;
         }
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_watched_is_an_error() {
-        let Ok(mut watch) = Watch::new() else { return };
+        let Ok(mut watch) = FolderWatch::new() else { return };
         assert!(watch.add(Path::new("/proc")).is_err(), "its files change without a word");
         assert!(watch.add(Path::new("/nowhere")).is_err());
         watch.begin();

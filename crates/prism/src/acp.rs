@@ -11,7 +11,7 @@ use std::{
 };
 
 use bytes::BytesMut;
-use prism_core::wire::Lines;
+use prism_core::wire::LineSplitter;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, Stdout},
     net::unix::pipe::{Receiver, Sender},
@@ -19,7 +19,7 @@ use tokio::{
     time::{Instant, sleep, sleep_until, timeout},
 };
 
-use self::machine::{Action, Machine};
+use self::machine::{AcpAction, AcpMachine};
 use crate::say;
 
 /// The longest message, either way. A longer one cannot be passed on.
@@ -34,13 +34,13 @@ const LOOK: Duration = Duration::from_millis(20);
 
 /// A bell for an agent, and the ACP session it is in; `None`: whichever was spoken in last.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Bell {
+pub(crate) struct AcpBell {
     pub(crate) session: Option<String>,
     pub(crate) text: String,
 }
 
 /// Somebody who waits for the bells of sessions as they appear.
-pub(crate) trait Ears {
+pub(crate) trait BellSubscriber {
     /// A session was opened in this folder.
     fn session(&mut self, id: &str, folder: &str);
 }
@@ -48,15 +48,16 @@ pub(crate) trait Ears {
 /// Runs until the agent has ended. Returns how.
 pub(crate) async fn run(
     command: &[String],
-    mut ears: impl Ears,
-    mut bells: mpsc::Receiver<Bell>,
+    mut ears: impl BellSubscriber,
+    mut bells: mpsc::Receiver<AcpBell>,
 ) -> io::Result<ExitStatus> {
     let (mut child, to_agent, mut from_agent) = spawn(command)?;
     let mut to_agent = Some(to_agent);
-    let (mut from_host, mut to_host) = (tokio::io::stdin(), Output::default());
-    let (mut host_lines, mut agent_lines) = (Lines::new(MAX_MESSAGE_BYTES), Lines::new(MAX_MESSAGE_BYTES));
+    let (mut from_host, mut to_host) = (tokio::io::stdin(), AcpStdout::default());
+    let (mut host_lines, mut agent_lines) =
+        (LineSplitter::new(MAX_MESSAGE_BYTES), LineSplitter::new(MAX_MESSAGE_BYTES));
     let mut for_agent = BytesMut::new();
-    let mut machine = Machine::default();
+    let mut machine = AcpMachine::default();
     // Since when the editor is gone: then the agent is given a while to end by itself.
     let mut gone: Option<Instant> = None;
     loop {
@@ -68,10 +69,10 @@ pub(crate) async fn run(
         }
         while let Some(action) = machine.poll_action() {
             match action {
-                Action::ToAgent(line) => push(&mut for_agent, &line),
-                Action::ToHost(line) => push(&mut to_host.unwritten, &line),
-                Action::Opened { session, folder } => ears.session(&session, &folder),
-                Action::Say(text) => say::warning(&text),
+                AcpAction::ToAgent(line) => push(&mut for_agent, &line),
+                AcpAction::ToHost(line) => push(&mut to_host.unwritten, &line),
+                AcpAction::Opened { session, folder } => ears.session(&session, &folder),
+                AcpAction::Say(text) => say::warning(&text),
             }
         }
         if gone.is_some() && for_agent.is_empty() {
@@ -111,20 +112,20 @@ pub(crate) async fn run(
 }
 
 /// Stdout, and what nobody has read of it yet.
-struct Output {
+struct AcpStdout {
     stdout: Stdout,
     unwritten: BytesMut,
     /// Something was given to the system and may not have arrived.
     unflushed: bool,
 }
 
-impl Default for Output {
+impl Default for AcpStdout {
     fn default() -> Self {
         Self { stdout: tokio::io::stdout(), unwritten: BytesMut::new(), unflushed: false }
     }
 }
 
-impl Output {
+impl AcpStdout {
     fn is_busy(&self) -> bool {
         self.unflushed || !self.unwritten.is_empty()
     }

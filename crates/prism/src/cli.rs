@@ -66,95 +66,95 @@ use crate::say;
 #[command(name = "prism", version, about, args_conflicts_with_subcommands = true)]
 pub struct Cli {
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<PrismCommand>,
     #[command(flatten)]
-    serve: serve::Serve,
+    serve: serve::ServeArgs,
 }
 
 #[derive(Subcommand)]
-enum Command {
+enum PrismCommand {
     /// Run the daemon here (the default)
-    Serve(serve::Serve),
+    Serve(serve::ServeArgs),
     /// Stop the daemon
-    Stop(stop::Stop),
+    Stop(stop::StopArgs),
     /// Stop the daemon and start it again in the background
-    Restart(stop::Restart),
+    Restart(stop::RestartArgs),
     /// Show the log of the daemon in the background
-    Logs(logs::Logs),
+    Logs(logs::LogsArgs),
     /// Start the daemon at login, and restart it if it stops
-    Service(service::Service),
+    Service(service::ServiceArgs),
     /// Bridge one server, with nothing configured
-    Run(run::Run),
+    Run(run::RunArgs),
     /// Add a server
-    Add(add::Add),
+    Add(add::AddArgs),
     /// List the servers
-    List(list::List),
+    List(list::ListArgs),
     /// Show how the daemon, its servers and its sessions are
-    Status(status::Status),
+    Status(status::StatusArgs),
     /// Check what goes wrong in practice, and say what to type
-    Doctor(doctor::Doctor),
+    Doctor(doctor::DoctorArgs),
     /// Remove a server
-    Remove(remove::Remove),
+    Remove(remove::RemoveArgs),
     /// Look at a project's config, and let it count
-    Trust(trust::Trust),
+    Trust(trust::TrustArgs),
     /// Add Prism to Cursor, Claude Code, VS Code, …
-    Install(install::Install),
+    Install(install::InstallArgs),
     /// Remove Prism from them; restores each file exactly
-    Uninstall(uninstall::Uninstall),
+    Uninstall(uninstall::UninstallArgs),
     /// Take over the servers in other programs' configs
-    Import(import::Import),
+    Import(import::ImportArgs),
     /// Rewrite SSE entries in those configs to Streamable HTTP
-    Migrate(migrate::Migrate),
+    Migrate(migrate::MigrateArgs),
     /// Read, search and write a project's notes for agents
-    Workspace(workspace::Workspace),
+    Workspace(workspace::WorkspaceArgs),
     /// Send, answer and read signals
-    Signal(signal::Signal),
+    Signal(signal::SignalArgs),
     /// Show the signals of the mesh, newest first
-    Signals(signals::Signals),
+    Signals(signals::SignalsArgs),
     /// Wait until a signal comes; as a hook, wake an agent
-    Wait(wait::Wait),
+    Wait(wait::WaitArgs),
     /// Open the console in a browser: decide, see, revoke
-    Console(console::Console),
+    Console(console::ConsoleArgs),
     /// Show the mesh as it changes: agents, obligations, bells
-    Mesh(mesh::Overview),
+    Mesh(mesh::MeshArgs),
     /// See how agents can be woken
-    Wake(wake::Wake),
+    Wake(wake::WakeArgs),
     /// Show who asks for access and waits for you
-    Requests(requests::Requests),
+    Requests(requests::RequestsArgs),
     /// Give an agent the access it asks for, or a part of it
-    Approve(approve::Approve),
+    Approve(approve::ApproveArgs),
     /// Refuse an agent the access it asks for
-    Deny(approve::Deny),
+    Deny(approve::DenyArgs),
     /// Show the grants that agents hold
-    Grants(grants::Grants),
+    Grants(grants::GrantsArgs),
     /// Take grants back; their sockets are closed at once
-    Revoke(grants::Revoke),
+    Revoke(grants::RevokeArgs),
     /// Show what agents want to do that you must see first
-    Confirmations(confirm::Confirmations),
+    Confirmations(confirm::ConfirmationsArgs),
     /// Let an agent do what it wants to, or not
-    Confirm(confirm::Confirm),
+    Confirm(confirm::ConfirmArgs),
     /// Ask for access, and see what can be asked for
-    Access(access::Access),
+    Access(access::AccessArgs),
     /// Work in granted folders from the shell, as a sub-agent does
-    Agent(agent::Agent),
+    Agent(agent::AgentArgs),
     /// Read the audit log, and check that nobody changed it
-    Audit(audit::Audit),
+    Audit(audit::AuditArgs),
     /// List the tools of a server, or of all
-    Tools(tools::Tools),
+    Tools(tools::ToolsArgs),
     /// Call a tool
-    Call(call::Call),
+    Call(call::CallArgs),
     /// Test a server and trace every message
-    Probe(probe::Probe),
+    Probe(probe::ProbeArgs),
     /// Be an MCP server on stdio, for clients that cannot speak HTTP
-    Stdio(stdio::Stdio),
+    Stdio(stdio::StdioArgs),
     /// Wrap an ACP agent so that signals can wake it
-    Acp(acp::Acp),
+    Acp(acp::AcpArgs),
     /// Run a small MCP server to try things out with
-    DemoServer(demo::Options),
+    DemoServer(demo::DemoOptions),
     /// Print shell completions
-    Completions(completions::Completions),
+    Completions(completions::CompletionsArgs),
     /// Show the manual page
-    Man(man::Man),
+    Man(man::ManArgs),
 }
 
 impl Cli {
@@ -168,48 +168,48 @@ impl Cli {
     /// Returns the exit code; an error is said by the caller, and is a failure.
     pub fn run(self) -> anyhow::Result<ExitCode> {
         let env = Env::process();
-        match self.command.unwrap_or(Command::Serve(self.serve)) {
-            Command::Serve(serve) => return serve.run(&env),
-            Command::Stop(stop) => return stop.run(&env),
-            Command::Restart(restart) => return restart.run(&env),
-            Command::Logs(logs) => return logs.run(&env),
-            Command::Service(service) => return service.run(&env),
-            Command::Run(run) => run.run(&env)?,
-            Command::Add(add) => return add.run(&env),
-            Command::List(list) => list.run(&env)?,
-            Command::Remove(remove) => remove.run(&env)?,
-            Command::Trust(trust) => return trust.run(&env),
-            Command::Status(status) => return status.run(&env),
-            Command::Doctor(doctor) => return doctor.run(&env),
-            Command::Install(install) => return install.run(&env),
-            Command::Uninstall(uninstall) => return uninstall.run(&env),
-            Command::Import(import) => return import.run(&env),
-            Command::Migrate(migrate) => return migrate.run(&env),
-            Command::Signal(signal) => return signal.run(&env),
-            Command::Signals(signals) => return signals.run(&env),
-            Command::Wait(wait) => return wait.run(&env),
-            Command::Console(console) => return console.run(&env),
-            Command::Mesh(mesh) => return mesh.run(&env),
-            Command::Wake(wake) => return wake.run(&env),
-            Command::Requests(requests) => return requests.run(&env),
-            Command::Approve(approve) => return approve.run(&env),
-            Command::Deny(deny) => return deny.run(&env),
-            Command::Grants(grants) => return grants.run(&env),
-            Command::Revoke(revoke) => return revoke.run(&env),
-            Command::Confirmations(confirmations) => return confirmations.run(&env),
-            Command::Confirm(confirm) => return confirm.run(&env),
-            Command::Access(access) => return access.run(&env),
-            Command::Agent(agent) => return agent.run(&env),
-            Command::Audit(audit) => return audit.run(&env),
-            Command::Tools(tools) => return tools.run(&env),
-            Command::Call(call) => return call.run(&env),
-            Command::Probe(probe) => return probe.run(&env),
-            Command::Stdio(stdio) => return stdio.run(&env),
-            Command::Acp(acp) => return acp.run(&env),
-            Command::Workspace(workspace) => workspace.run(&env)?,
-            Command::DemoServer(options) => demo_server::run(options, &env)?,
-            Command::Completions(completions) => completions.run(),
-            Command::Man(man) => man.run(&env)?,
+        match self.command.unwrap_or(PrismCommand::Serve(self.serve)) {
+            PrismCommand::Serve(serve) => return serve.run(&env),
+            PrismCommand::Stop(stop) => return stop.run(&env),
+            PrismCommand::Restart(restart) => return restart.run(&env),
+            PrismCommand::Logs(logs) => return logs.run(&env),
+            PrismCommand::Service(service) => return service.run(&env),
+            PrismCommand::Run(run) => run.run(&env)?,
+            PrismCommand::Add(add) => return add.run(&env),
+            PrismCommand::List(list) => list.run(&env)?,
+            PrismCommand::Remove(remove) => remove.run(&env)?,
+            PrismCommand::Trust(trust) => return trust.run(&env),
+            PrismCommand::Status(status) => return status.run(&env),
+            PrismCommand::Doctor(doctor) => return doctor.run(&env),
+            PrismCommand::Install(install) => return install.run(&env),
+            PrismCommand::Uninstall(uninstall) => return uninstall.run(&env),
+            PrismCommand::Import(import) => return import.run(&env),
+            PrismCommand::Migrate(migrate) => return migrate.run(&env),
+            PrismCommand::Signal(signal) => return signal.run(&env),
+            PrismCommand::Signals(signals) => return signals.run(&env),
+            PrismCommand::Wait(wait) => return wait.run(&env),
+            PrismCommand::Console(console) => return console.run(&env),
+            PrismCommand::Mesh(mesh) => return mesh.run(&env),
+            PrismCommand::Wake(wake) => return wake.run(&env),
+            PrismCommand::Requests(requests) => return requests.run(&env),
+            PrismCommand::Approve(approve) => return approve.run(&env),
+            PrismCommand::Deny(deny) => return deny.run(&env),
+            PrismCommand::Grants(grants) => return grants.run(&env),
+            PrismCommand::Revoke(revoke) => return revoke.run(&env),
+            PrismCommand::Confirmations(confirmations) => return confirmations.run(&env),
+            PrismCommand::Confirm(confirm) => return confirm.run(&env),
+            PrismCommand::Access(access) => return access.run(&env),
+            PrismCommand::Agent(agent) => return agent.run(&env),
+            PrismCommand::Audit(audit) => return audit.run(&env),
+            PrismCommand::Tools(tools) => return tools.run(&env),
+            PrismCommand::Call(call) => return call.run(&env),
+            PrismCommand::Probe(probe) => return probe.run(&env),
+            PrismCommand::Stdio(stdio) => return stdio.run(&env),
+            PrismCommand::Acp(acp) => return acp.run(&env),
+            PrismCommand::Workspace(workspace) => workspace.run(&env)?,
+            PrismCommand::DemoServer(options) => demo_server::run(options, &env)?,
+            PrismCommand::Completions(completions) => completions.run(),
+            PrismCommand::Man(man) => man.run(&env)?,
         }
         Ok(ExitCode::SUCCESS)
     }

@@ -18,8 +18,8 @@ use std::{
 };
 
 use crate::words::one_of;
-use faults::Faulty;
-use prism_mcp::kit::{self, Eras, Notifier, Server};
+use faults::FaultInterceptor;
+use prism_mcp::kit::{self, BuiltinServer, ChangeNotifier, Eras};
 
 // The doc comment is what `--help` prints.
 /// A small MCP server, to try things out with
@@ -37,7 +37,7 @@ use prism_mcp::kit::{self, Eras, Notifier, Server};
     prism run -- prism demo-server           the same behind a bridge that asks for a token\n  \
     prism add demo -- prism demo-server      add it to prism.toml\n  \
     claude mcp add demo -- prism demo-server use it over stdio")]
-pub(crate) struct Options {
+pub(crate) struct DemoOptions {
     /// Listen for HTTP on ADDR instead of stdin, and print the URL. Everybody on this machine can use it
     #[arg(long, value_name = "ADDR", num_args = 0..=1, default_missing_value = "127.0.0.1:0")]
     pub http: Option<std::net::SocketAddr>,
@@ -51,7 +51,7 @@ pub(crate) struct Options {
     pub era: Eras,
     /// Misbehave in one way
     #[arg(long, value_enum, default_value_t, hide = true)]
-    pub fault: Fault,
+    pub fault: DemoFault,
     /// Append the process id to FILE at each start, so that starts can be counted
     #[arg(long, value_name = "FILE", hide = true)]
     pub starts: Option<PathBuf>,
@@ -62,7 +62,7 @@ pub(crate) struct Options {
 
 /// One way in which a child can be bad. The bridge has to outlive every one.
 #[derive(clap::ValueEnum, Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub(crate) enum DemoFault {
     #[default]
     None,
     /// Writes what is no message before each message.
@@ -80,9 +80,9 @@ pub(crate) enum Fault {
 }
 
 /// What the tools share.
-struct State {
-    fault: Fault,
-    notifier: Notifier,
+struct DemoState {
+    fault: DemoFault,
+    notifier: ChangeNotifier,
     /// How often `demo://counter` was touched.
     counter: AtomicU64,
     /// Pages that a client was told to open.
@@ -93,16 +93,16 @@ const INSTRUCTIONS: &str = "A server to try things out with. Call `echo` to hear
     `progress` to wait, `ask` and `sample` to be asked, `change` and `touch` to be notified.";
 
 /// Serves on stdin and stdout until stdin ends. Calls still in flight are abandoned then.
-pub(crate) fn run(options: Options) -> io::Result<()> {
+pub(crate) fn run(options: DemoOptions) -> io::Result<()> {
     if let Some(path) = &options.starts {
         // One write, so that lines of servers that start together do not mix.
         append(path)?.write_all(format!("{}\n", std::process::id()).as_bytes())?;
     }
-    if options.fault == Fault::DieAtStart {
+    if options.fault == DemoFault::DieAtStart {
         std::process::exit(1);
     }
     let record = options.record.as_deref().map(append).transpose()?;
-    let gate = Faulty::new(options.fault, record);
+    let gate = FaultInterceptor::new(options.fault, record);
     // One thread does: what waits, waits for a clock or for the client.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let (stdin, stdout) = (tokio::io::stdin(), tokio::io::stdout());
@@ -113,13 +113,16 @@ pub(crate) fn run(options: Options) -> io::Result<()> {
 }
 
 /// The demo server, with what it offers.
-fn server(fault: Fault) -> Arc<Server> {
-    let notifier = Notifier::default();
+fn server(fault: DemoFault) -> Arc<BuiltinServer> {
+    let notifier = ChangeNotifier::default();
     let state =
-        Arc::new(State { fault, notifier: notifier.clone(), counter: AtomicU64::new(0), opened: Mutex::default() });
-    let server = Server::new("prism-demo", "Prism's demo server", INSTRUCTIONS).with_notifier(notifier).tools_change();
+        Arc::new(DemoState { fault, notifier: notifier.clone(), counter: AtomicU64::new(0), opened: Mutex::default() });
+    let server =
+        BuiltinServer::new("prism-demo", "Prism's demo server", INSTRUCTIONS).with_notifier(notifier).tools_change();
     let server = talk::add(tools::add(server, &state), &state);
-    Arc::new(server.resources(shelf::Shelf(state)).prompts(shelf::Greetings).completions(shelf::Suggestions))
+    Arc::new(
+        server.resources(shelf::DemoResources(state)).prompts(shelf::DemoPrompts).completions(shelf::DemoCompletions),
+    )
 }
 
 fn append(path: &Path) -> io::Result<File> {

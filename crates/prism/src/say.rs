@@ -14,7 +14,7 @@ use std::{
 
 use prism_core::{shell::command_line, unseen};
 
-use prism_config::{Destination, Env, secret, trust::Untrusted};
+use prism_config::{DestinationConfig, Env, secret, trust::UntrustedFile};
 
 /// What is worth a colour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,9 +72,9 @@ fn drawn(line: &Line, terminal: bool) -> String {
 }
 
 /// The whole terminal, to be drawn on again and again. Dropping it gives back what was there.
-pub(crate) struct Screen(());
+pub(crate) struct FullScreen(());
 
-impl Screen {
+impl FullScreen {
     pub(crate) fn enter() -> Self {
         // The other screen, without a cursor.
         write(io::stdout().lock(), "\x1b[?1049h\x1b[?25l");
@@ -95,7 +95,7 @@ impl Screen {
     }
 }
 
-impl Drop for Screen {
+impl Drop for FullScreen {
     fn drop(&mut self) {
         write(io::stdout().lock(), "\x1b[?25h\x1b[?1049l");
     }
@@ -169,7 +169,7 @@ pub fn error(error: &anyhow::Error) {
 }
 
 /// Says which files do not count as they are.
-pub(crate) fn untrusted(files: &[Untrusted]) {
+pub(crate) fn untrusted(files: &[UntrustedFile]) {
     for file in files {
         warning(&format!("{}\n  fix: {}", file.why(), file.fix()));
     }
@@ -177,7 +177,7 @@ pub(crate) fn untrusted(files: &[Untrusted]) {
 
 /// Returns where a destination's server is: its command without secrets, or its URL without the query.
 #[must_use]
-pub fn server(destination: &Destination) -> String {
+pub fn server(destination: &DestinationConfig) -> String {
     match &destination.http {
         Some(http) => http.shown_url().to_owned(),
         None => command_line(&secret::without_secrets(&destination.command)),

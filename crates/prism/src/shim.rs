@@ -25,8 +25,8 @@ use std::{
 };
 
 use bytes::BytesMut;
-use prism_core::wire::{Lines, splice::push_flat};
-use prism_os::reader::Reader;
+use prism_core::wire::{LineSplitter, splice::push_flat};
+use prism_os::reader::StdoutReader;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, Stdin, Stdout},
     signal::unix::{Signal, SignalKind, signal},
@@ -37,15 +37,15 @@ use tokio::{
 use uuid::Uuid;
 
 use self::{
-    bells::Bells,
-    exchange::Voice,
-    machine::{Action, Machine, Says, Ticket},
+    bells::BellPoller,
+    exchange::ReportSender,
+    machine::{ExchangeReport, ShimAction, ShimMachine, Ticket},
 };
 use crate::say;
 use prism_config::home::Token;
-use prism_mcp::{folder, remote::Target};
+use prism_mcp::{folder, remote::RemoteTarget};
 
-pub(crate) use machine::Route;
+pub(crate) use machine::ShimRoute;
 
 /// The longest message, either way. A longer one is refused.
 const MAX_MESSAGE_BYTES: usize = 64 << 20;
@@ -61,16 +61,16 @@ const FINISH_AFTER_SIGNAL: Duration = Duration::from_secs(1);
 const FAREWELL: Duration = Duration::from_secs(1);
 
 /// How the daemon is found.
-pub(crate) trait Door: Send + Sync {
+pub(crate) trait DaemonLocator: Send + Sync {
     /// Sees to it that the daemon runs. May take a while. The error is for people.
-    fn start(&self) -> Result<Address, String>;
+    fn start(&self) -> Result<DaemonAddress, String>;
     /// Where it is if it runs, without much ado.
-    fn look(&self) -> Option<Address>;
+    fn look(&self) -> Option<DaemonAddress>;
 }
 
 /// Where the daemon is.
 #[derive(Clone, Debug)]
-pub(crate) struct Address {
+pub(crate) struct DaemonAddress {
     /// As in `http://127.0.0.1:7420`.
     pub(crate) base: String,
     pub(crate) socket: Option<PathBuf>,
@@ -78,39 +78,39 @@ pub(crate) struct Address {
 }
 
 struct Shim {
-    machine: Machine,
-    door: Arc<dyn Door>,
+    machine: ShimMachine,
+    door: Arc<dyn DaemonLocator>,
     /// Which run of `prism stdio` this is: a modern client has no session that could tell (M-01).
     instance: Uuid,
     /// The pane of the user's own tmux that we run in, as in `%3`.
     pane: Option<String>,
-    target: Option<(Address, Arc<Target>)>,
-    starting: Option<JoinHandle<Result<Address, String>>>,
-    bells: Bells,
+    target: Option<(DaemonAddress, Arc<RemoteTarget>)>,
+    starting: Option<JoinHandle<Result<DaemonAddress, String>>>,
+    bells: BellPoller,
     running: HashMap<Ticket, AbortHandle>,
-    reports: mpsc::Sender<(Ticket, Says)>,
+    reports: mpsc::Sender<(Ticket, ExchangeReport)>,
     /// What the client has not read yet. Bounded, but for one message: see [`MAX_UNWRITTEN_BYTES`].
     unwritten: BytesMut,
 }
 
 /// Runs until stdin ends, stdout is closed or somebody wants us to stop.
-pub(crate) async fn run(route: Route, door: Arc<dyn Door>, pane: Option<String>) -> io::Result<()> {
+pub(crate) async fn run(route: ShimRoute, door: Arc<dyn DaemonLocator>, pane: Option<String>) -> io::Result<()> {
     let (reports, mut arriving) = mpsc::channel(REPORTS);
     let mut shim = Shim {
-        machine: Machine::new(route),
+        machine: ShimMachine::new(route),
         door,
         instance: Uuid::now_v7(),
         pane,
         target: None,
         starting: None,
-        bells: Bells::default(),
+        bells: BellPoller::default(),
         running: HashMap::new(),
         reports,
         unwritten: BytesMut::new(),
     };
-    let mut lines = Lines::new(MAX_MESSAGE_BYTES);
-    let (mut stdin, mut stdout) = (tokio::io::stdin(), Output::new());
-    let mut ends = Ends::new()?;
+    let mut lines = LineSplitter::new(MAX_MESSAGE_BYTES);
+    let (mut stdin, mut stdout) = (tokio::io::stdin(), ShimStdout::new());
+    let mut ends = StopSignals::new()?;
     let mut at_end = false;
     loop {
         while !shim.machine.is_full()
@@ -161,12 +161,12 @@ pub(crate) async fn run(route: Route, door: Arc<dyn Door>, pane: Option<String>)
 }
 
 /// Reads what has come. Cancel safe: what was read is in `lines`.
-async fn read(stdin: &mut Stdin, lines: &mut Lines) -> io::Result<usize> {
+async fn read(stdin: &mut Stdin, lines: &mut LineSplitter) -> io::Result<usize> {
     stdin.read_buf(lines.space()).await
 }
 
 /// Waits for the daemon to have started, if it is being started. Cancel safe.
-async fn finished(starting: &mut Option<JoinHandle<Result<Address, String>>>) -> Result<Address, String> {
+async fn finished(starting: &mut Option<JoinHandle<Result<DaemonAddress, String>>>) -> Result<DaemonAddress, String> {
     match starting {
         Some(running) => {
             let started = running.await.unwrap_or_else(|_| Err("the daemon could not be started".to_owned()));
@@ -184,64 +184,64 @@ impl Shim {
     fn act(&mut self) {
         while let Some(action) = self.machine.poll_action() {
             match action {
-                Action::Write(message) => {
+                ShimAction::Write(message) => {
                     push_flat(&mut self.unwritten, &message);
                     self.unwritten.extend_from_slice(b"\n");
                 }
-                Action::Post { ticket, path, message, params, lane } => {
+                ShimAction::Post { ticket, path, message, params, lane } => {
                     self.exchange(ticket, |target, voice| exchange::post(target, path, message, params, lane, voice));
                 }
-                Action::Get { ticket, path, lane, after, answers } => {
+                ShimAction::Get { ticket, path, lane, after, answers } => {
                     self.exchange(ticket, |target, voice| exchange::get(target, path, lane, after, answers, voice));
                 }
-                Action::Close(ticket) => {
+                ShimAction::Close(ticket) => {
                     if let Some(task) = self.running.remove(&ticket) {
                         task.abort();
                     }
                 }
-                Action::Start => {
+                ShimAction::Start => {
                     let door = self.door.clone();
                     self.starting = Some(spawn_blocking(move || door.start()));
                 }
-                Action::Look => {
+                ShimAction::Look => {
                     if let Some(address) = self.door.look() {
                         let _ = self.go_to(address);
                     }
                 }
-                Action::Attend => self.bells.attend(),
-                Action::Say(text) => say::warning(&text),
+                ShimAction::Attend => self.bells.attend(),
+                ShimAction::Say(text) => say::warning(&text),
             }
         }
     }
 
-    fn exchange<E>(&mut self, ticket: Ticket, exchange: impl FnOnce(Arc<Target>, Voice) -> E)
+    fn exchange<E>(&mut self, ticket: Ticket, exchange: impl FnOnce(Arc<RemoteTarget>, ReportSender) -> E)
     where
         E: Future<Output = ()> + Send + 'static,
     {
-        let voice = Voice { ticket, reports: self.reports.clone() };
+        let voice = ReportSender { ticket, reports: self.reports.clone() };
         match &self.target {
             Some((_, target)) => {
                 let task = tokio::spawn(exchange(target.clone(), voice));
                 self.running.insert(ticket, task.abort_handle());
             }
-            None => self.report(ticket, Says::Unsent { why: "it is not known where it is".to_owned() }),
+            None => self.report(ticket, ExchangeReport::Unsent { why: "it is not known where it is".to_owned() }),
         }
     }
 
-    fn report(&mut self, ticket: Ticket, says: Says) {
-        if !matches!(says, Says::Message(_)) {
+    fn report(&mut self, ticket: Ticket, says: ExchangeReport) {
+        if !matches!(says, ExchangeReport::Message(_)) {
             self.running.remove(&ticket);
         }
         self.machine.handle_report(ticket, says, Instant::now());
     }
 
-    fn started(&mut self, started: Result<Address, String>) {
+    fn started(&mut self, started: Result<DaemonAddress, String>) {
         let there = started.and_then(|address| self.go_to(address));
         self.machine.handle_started(there, Instant::now());
     }
 
     /// Connections are kept for as long as the daemon is where it was.
-    fn go_to(&mut self, address: Address) -> Result<(), String> {
+    fn go_to(&mut self, address: DaemonAddress) -> Result<(), String> {
         if self.target.as_ref().is_some_and(|(old, _)| old.is(&address)) {
             return Ok(());
         }
@@ -251,7 +251,7 @@ impl Shim {
     }
 
     /// Writes the last words, and ends the session.
-    async fn end(mut self, mut stdout: Output) {
+    async fn end(mut self, mut stdout: ShimStdout) {
         for (_, task) in self.running.drain() {
             task.abort();
         }
@@ -267,13 +267,17 @@ impl Shim {
 
 // === impl Address ===
 
-impl Address {
+impl DaemonAddress {
     fn is(&self, other: &Self) -> bool {
         let same = |a: &Token, b: &Token| a.expose() == b.expose();
         self.base == other.base && self.socket == other.socket && same(&self.token, &other.token)
     }
 
-    fn target(&self, instance: Uuid, pane: Option<&str>) -> Result<Arc<Target>, prism_mcp::remote::TargetError> {
+    fn target(
+        &self,
+        instance: Uuid,
+        pane: Option<&str>,
+    ) -> Result<Arc<RemoteTarget>, prism_mcp::remote::RemoteTargetError> {
         let headers = [
             ("authorization", format!("Bearer {}", self.token.expose())),
             ("prism-transport", "stdio".to_owned()),
@@ -289,26 +293,28 @@ impl Address {
             headers.push(("prism-folder".to_owned(), folder::escaped(&folder)));
         }
         match &self.socket {
-            Some(socket) => Target::over_socket(socket.clone(), "http://localhost/mcp", headers, MAX_MESSAGE_BYTES),
-            None => Target::new(&format!("{}/mcp", self.base), headers, None, MAX_MESSAGE_BYTES),
+            Some(socket) => {
+                RemoteTarget::over_socket(socket.clone(), "http://localhost/mcp", headers, MAX_MESSAGE_BYTES)
+            }
+            None => RemoteTarget::new(&format!("{}/mcp", self.base), headers, None, MAX_MESSAGE_BYTES),
         }
     }
 }
 
 /// Stdout, and whether somebody still reads it.
-struct Output {
+struct ShimStdout {
     stdout: Stdout,
     /// `None` where that cannot be seen: a file, for one.
-    reader: Option<Reader>,
+    reader: Option<StdoutReader>,
     /// Something was given to the system and may not have arrived.
     unflushed: bool,
 }
 
 // === impl Output ===
 
-impl Output {
+impl ShimStdout {
     fn new() -> Self {
-        Self { stdout: tokio::io::stdout(), reader: Reader::of_stdout().ok(), unflushed: false }
+        Self { stdout: tokio::io::stdout(), reader: StdoutReader::of_stdout().ok(), unflushed: false }
     }
 
     /// Writes what there is, or waits until nobody is left to read it. Cancel safe: what is taken out is written.
@@ -329,9 +335,9 @@ impl Output {
 }
 
 /// Whoever wants us to stop.
-struct Ends([Signal; 3]);
+struct StopSignals([Signal; 3]);
 
-impl Ends {
+impl StopSignals {
     fn new() -> io::Result<Self> {
         Ok(Self([signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?, signal(SignalKind::hangup())?]))
     }

@@ -33,18 +33,18 @@ use std::{
 
 use tokio::sync::broadcast;
 
-pub use export::{ExportError, Exported, export};
-pub use head::Head;
-pub use search::{Query, SearchError, search, stamp, tail};
+pub use export::{AuditExportError, ExportSummary, export};
+pub use head::AuditHead;
+pub use search::{AuditQuery, AuditSearchError, search, stamp, tail};
 pub use tail::check_tail;
-pub use verify::{Broken, Verified, VerifyError, Wrong, verify, verify_with_heads};
+pub use verify::{AuditBreak, AuditVerifyError, BreakKind, VerifiedLog, verify, verify_with_heads};
 
 use log::OpenLog;
 use writer::AuditWriter;
 
 /// One thing that was asked, decided or done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Entry {
+pub struct AuditEntry {
     /// Who did it: an agent, or a person.
     pub actor: String,
     /// The account of this machine that it was done for.
@@ -61,7 +61,7 @@ pub struct Entry {
 
 /// How the log is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct AuditSettings {
     /// The size at which a new file is begun.
     pub max_file_bytes: u64,
     /// How many full files are kept; 0 for all.
@@ -85,7 +85,7 @@ pub enum AuditError {
 }
 
 /// The open log. There is one for a folder at a time; the daemon's lock sees to that.
-pub struct Audit {
+pub struct AuditLog {
     writer: AuditWriter,
     folder: PathBuf,
 }
@@ -94,7 +94,7 @@ pub struct Audit {
 /// can be read from the files.
 const MAX_BEHIND: usize = 1024;
 
-impl Default for Settings {
+impl Default for AuditSettings {
     fn default() -> Self {
         Self { max_file_bytes: 64 << 20, keep: 0 }
     }
@@ -102,10 +102,10 @@ impl Default for Settings {
 
 // === impl Audit ===
 
-impl Audit {
+impl AuditLog {
     /// Opens the log in a folder, which is made if it is missing. What a process that was killed has left unfinished is
     /// cut off, and a line says so. So does one where lines are missing at the end; their place stays empty.
-    pub fn open(folder: &Path, settings: Settings) -> Result<Self, AuditError> {
+    pub fn open(folder: &Path, settings: AuditSettings) -> Result<Self, AuditError> {
         Self::open_after(folder, settings, None).map(|(audit, _)| audit)
     }
 
@@ -113,9 +113,9 @@ impl Audit {
     /// says it; where lines are missing their numbers stay empty, so that the gap can be seen for ever.
     pub fn open_after(
         folder: &Path,
-        settings: Settings,
-        known: Option<&Head>,
-    ) -> Result<(Self, Option<VerifyError>), AuditError> {
+        settings: AuditSettings,
+        known: Option<&AuditHead>,
+    ) -> Result<(Self, Option<AuditVerifyError>), AuditError> {
         let error = |source| AuditError::Open { path: folder.to_owned(), source: Arc::new(source) };
         let trouble = check_tail(folder, known).err();
         let (log, found) = OpenLog::open(folder, settings, known).map_err(error)?;
@@ -126,18 +126,18 @@ impl Audit {
     }
 
     /// Adds a line and returns its number once it is on disk. Dropping the future leaves the line in the queue.
-    pub async fn write(&self, entry: Entry) -> Result<u64, AuditError> {
+    pub async fn write(&self, entry: AuditEntry) -> Result<u64, AuditError> {
         self.writer.write(entry).await
     }
 
     /// Adds a line that nobody waits for. If that fails it is tried again; if too many wait, they are counted instead.
-    pub fn write_behind(&self, entry: Entry) {
+    pub fn write_behind(&self, entry: AuditEntry) {
         self.writer.write_behind(entry);
     }
 
     /// Adds a line about something that was taken away already, before all others, and returns its number once it is on disk.
     /// An error says that it is not there yet: it is tried again, and nothing else is written before it is.
-    pub async fn owe(&self, entry: Entry) -> Result<u64, AuditError> {
+    pub async fn owe(&self, entry: AuditEntry) -> Result<u64, AuditError> {
         self.writer.owe(entry).await
     }
 
@@ -157,7 +157,7 @@ impl Audit {
     }
 
     /// Returns the newest line that is on disk.
-    pub fn head(&self) -> Head {
+    pub fn head(&self) -> AuditHead {
         self.writer.head()
     }
 
@@ -173,12 +173,12 @@ impl Audit {
 }
 
 /// A line that says that others are not what was written.
-fn broken(trouble: &VerifyError) -> Entry {
+fn broken(trouble: &AuditVerifyError) -> AuditEntry {
     let why = serde_json::Value::from(trouble.to_string());
     mend::notice("audit.broken", format!("{{\"why\":{why}}}"))
 }
 
-impl fmt::Debug for Audit {
+impl fmt::Debug for AuditLog {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Audit").field("folder", &self.folder).finish_non_exhaustive()
     }

@@ -12,7 +12,7 @@ use rusqlite::{Connection, OpenFlags, Row, config::DbConfig};
 
 /// Why the database could not be opened.
 #[derive(Debug, thiserror::Error)]
-pub enum OpenError {
+pub enum StoreOpenError {
     #[error("cannot create database {path:?}")]
     Create { path: PathBuf, source: io::Error },
     #[error("cannot make database {path:?} private")]
@@ -32,7 +32,7 @@ pub enum OpenError {
 
 /// Why something could not be read back.
 #[derive(Debug, thiserror::Error)]
-pub enum ReadError {
+pub enum StoreReadError {
     #[error("cannot open database {path:?} for reading")]
     Open { path: PathBuf, source: rusqlite::Error },
     #[error("cannot read from database {path:?}")]
@@ -61,14 +61,14 @@ pub(crate) fn rows<T>(
     patience: Duration,
     sql: &str,
     row: fn(&Row<'_>) -> rusqlite::Result<T>,
-) -> Result<Vec<T>, ReadError> {
+) -> Result<Vec<T>, StoreReadError> {
     let connection = connect_to_read(path, patience)?;
     let query = || connection.prepare(sql)?.query_map([], row)?.collect::<Result<_, _>>();
-    query().map_err(|source| ReadError::Query { path: path.to_owned(), source })
+    query().map_err(|source| StoreReadError::Query { path: path.to_owned(), source })
 }
 
 /// Opens a database that is there, for reading.
-pub(crate) fn connect_to_read(path: &Path, patience: Duration) -> Result<Connection, ReadError> {
+pub(crate) fn connect_to_read(path: &Path, patience: Duration) -> Result<Connection, StoreReadError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = || {
         let connection = Connection::open_with_flags(path, flags)?;
@@ -77,7 +77,7 @@ pub(crate) fn connect_to_read(path: &Path, patience: Duration) -> Result<Connect
         connection.set_prepared_statement_cache_capacity(MAX_PREPARED);
         Ok(connection)
     };
-    open().map_err(|source| ReadError::Open { path: path.to_owned(), source })
+    open().map_err(|source| StoreReadError::Open { path: path.to_owned(), source })
 }
 
 /// Lets no value decide on a plan. Otherwise each `LIMIT ?` would have its statement prepared anew whenever it is run, which
@@ -88,16 +88,16 @@ fn plan_once(connection: &Connection) -> rusqlite::Result<()> {
 
 /// Creates the file with mode 0600, or takes the others' rights to it away. SQLite gives the files it puts
 /// beside the database the database's mode.
-pub(crate) fn make_private(path: &Path) -> Result<(), OpenError> {
+pub(crate) fn make_private(path: &Path) -> Result<(), StoreOpenError> {
     match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Ok(_) => Ok(()),
         // Not opened: closing a descriptor gives up all locks this process has on the file, and the database
         // may be open in it already (sqlite.org/howtocorrupt.html on POSIX advisory locks).
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             fs::set_permissions(path, Permissions::from_mode(0o600))
-                .map_err(|source| OpenError::Protect { path: path.to_owned(), source })
+                .map_err(|source| StoreOpenError::Protect { path: path.to_owned(), source })
         }
-        Err(source) => Err(OpenError::Create { path: path.to_owned(), source }),
+        Err(source) => Err(StoreOpenError::Create { path: path.to_owned(), source }),
     }
 }
 

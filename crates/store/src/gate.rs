@@ -11,11 +11,11 @@ mod pins;
 mod requests;
 mod trim;
 
-pub use confirmations::{Answer, ConfirmationFilter, ConfirmationRow};
+pub use confirmations::{ConfirmationAnswer, ConfirmationFilter, ConfirmationRow};
 pub use grants::{GrantFilter, GrantRow};
-pub use marks::{Mark, Marks};
+pub use marks::{EndMark, EndMarks};
 pub use pins::PinRow;
-pub use requests::{Added, RequestFilter, RequestPatch, RequestRow};
+pub use requests::{AddRequestResult, RequestFilter, RequestPatch, RequestRow};
 
 use crate::ids::{id, key, optional_id};
 

@@ -21,11 +21,11 @@ mod tool_index;
 mod writer;
 
 pub use audit_head::audit_head_at;
-pub use connection::{OpenError, ReadError};
+pub use connection::{StoreOpenError, StoreReadError};
 pub use era::{LearnedEra, eras_at};
-pub use listed::Listed;
-pub use quiet::Quiet;
-pub use session::{Save, StoredEvent, StoredSession};
+pub use listed::StoredList;
+pub use quiet::QuietServer;
+pub use session::{SessionUpdate, StoredEvent, StoredSession};
 pub use store::Store;
-pub use tool_index::{IndexError, ToolIndex, ToolText};
-pub use writer::WriteError;
+pub use tool_index::{ToolIndex, ToolIndexError, ToolText};
+pub use writer::StoreWriteError;

@@ -1,13 +1,13 @@
 //! What destinations last listed at the hub. How long that counts, and for what, is the daemon's to know.
 
-use crate::{ReadError, Store, WriteError};
+use crate::{Store, StoreReadError, StoreWriteError};
 
 /// The longest list that is kept. A longer one is asked for again.
 const MAX_ITEMS_BYTES: usize = 1 << 20;
 
 /// One list of one destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct StoredList {
     pub destination: String,
     /// The method that asks for it.
     pub list: String,
@@ -17,8 +17,8 @@ pub struct Listed {
 
 impl Store {
     /// Remembers what a destination lists, or that it was waited for in vain.
-    pub async fn remember_listed(&self, listed: Listed, at_us: i64) -> Result<(), WriteError> {
-        let Listed { destination, list, items } = listed;
+    pub async fn remember_listed(&self, listed: StoredList, at_us: i64) -> Result<(), StoreWriteError> {
+        let StoredList { destination, list, items } = listed;
         let items = items.filter(|items| items.len() <= MAX_ITEMS_BYTES);
         let row = (destination, list, items, at_us);
         let sql = "INSERT INTO listed (destination, list, items, learned_at_us) VALUES (?1, ?2, ?3, ?4)
@@ -27,9 +27,9 @@ impl Store {
     }
 
     /// Returns everything that is remembered, by destination.
-    pub fn listed(&self) -> Result<Vec<Listed>, ReadError> {
+    pub fn listed(&self) -> Result<Vec<StoredList>, StoreReadError> {
         let sql = "SELECT destination, list, items FROM listed ORDER BY destination, list";
-        self.rows(sql, |row| Ok(Listed { destination: row.get(0)?, list: row.get(1)?, items: row.get(2)? }))
+        self.rows(sql, |row| Ok(StoredList { destination: row.get(0)?, list: row.get(1)?, items: row.get(2)? }))
     }
 }
 
@@ -44,7 +44,7 @@ mod tests {
     async fn the_last_list_of_each_kind_is_kept_and_one_that_is_too_long_is_not() {
         let dir = TempDir::new().unwrap();
         let store = Store::open(&dir.path().join("prism.db")).unwrap();
-        let listed = |list: &str, items: Option<&str>| Listed {
+        let listed = |list: &str, items: Option<&str>| StoredList {
             destination: "fs".to_owned(),
             list: list.to_owned(),
             items: items.map(str::to_owned),

@@ -20,7 +20,7 @@ use std::{
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, TransactionBehavior, params};
 
 use crate::split::{seamed, whole_words};
-pub use search::{Entry, Filter, FoundNotes, Hit, Matched, Reach};
+pub use search::{DocumentEntry, DocumentFilter, DocumentHit, FoundNotes, MatchMode, ScopeReach};
 
 /// The open index.
 #[derive(Debug)]
@@ -31,10 +31,10 @@ pub struct MemoryIndex {
 
 /// One file, as it is to be found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Document {
+pub struct IndexedDocument {
     /// Relative to the root, with slashes.
     pub path: String,
-    pub stamp: Stamp,
+    pub stamp: DocumentStamp,
     pub workspace: String,
     /// Empty: of the whole workspace.
     pub domain: String,
@@ -56,7 +56,7 @@ pub struct Document {
 
 /// By what a file is known to be unchanged.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Stamp {
+pub struct DocumentStamp {
     pub size: i64,
     pub mtime_ns: i64,
     pub ctime_ns: i64,
@@ -66,18 +66,18 @@ pub struct Stamp {
 
 /// One step that brings the index nearer to the files.
 #[derive(Debug)]
-pub enum Change {
+pub enum IndexChange {
     /// The file is new, or says something else.
-    Put(Box<Document>),
+    Put(Box<IndexedDocument>),
     /// The file was touched, and says what it said.
-    Touch { path: String, stamp: Stamp },
+    Touch { path: String, stamp: DocumentStamp },
     /// The file is gone.
     Remove { path: String },
 }
 
 /// How an index was found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Opening {
+pub enum IndexOrigin {
     Kept,
     Made,
     /// There was one that was of no use, for this reason.
@@ -113,13 +113,13 @@ const JOURNAL_LIMIT_BYTES: i64 = 4 << 20;
 impl MemoryIndex {
     /// Opens the index at `path` for the notes below `root`. One that is broken, of another version or of another
     /// root is deleted first.
-    pub fn open(path: &Path, root: &str) -> Result<(Self, Opening), MemoryError> {
+    pub fn open(path: &Path, root: &str) -> Result<(Self, IndexOrigin), MemoryError> {
         let opening = match examine(path, root)? {
-            IndexCondition::Usable(index) => return Ok((index, Opening::Kept)),
-            IndexCondition::Missing => Opening::Made,
+            IndexCondition::Usable(index) => return Ok((index, IndexOrigin::Kept)),
+            IndexCondition::Missing => IndexOrigin::Made,
             IndexCondition::Useless(why) => {
                 delete(path)?;
-                Opening::Replaced(why)
+                IndexOrigin::Replaced(why)
             }
         };
         Ok((create(path, root)?, opening))
@@ -136,13 +136,17 @@ impl MemoryIndex {
     }
 
     /// Returns what is in the index, by the state each file was read in.
-    pub fn stamps(&self) -> Result<Vec<(String, Stamp)>, MemoryError> {
+    pub fn stamps(&self) -> Result<Vec<(String, DocumentStamp)>, MemoryError> {
         let query = || {
             let mut statement =
                 self.connection.prepare_cached("SELECT path, size, mtime_ns, ctime_ns, content FROM document")?;
             let rows = statement.query_map([], |row| {
-                let stamp =
-                    Stamp { size: row.get(1)?, mtime_ns: row.get(2)?, ctime_ns: row.get(3)?, content: row.get(4)? };
+                let stamp = DocumentStamp {
+                    size: row.get(1)?,
+                    mtime_ns: row.get(2)?,
+                    ctime_ns: row.get(3)?,
+                    content: row.get(4)?,
+                };
                 Ok((row.get(0)?, stamp))
             })?;
             rows.collect::<Result<_, _>>()
@@ -151,7 +155,7 @@ impl MemoryIndex {
     }
 
     /// Applies changes as they come, all of them or none. The iterator may be slow: it reads the files.
-    pub fn apply(&mut self, changes: impl Iterator<Item = Change>) -> Result<(), MemoryError> {
+    pub fn apply(&mut self, changes: impl Iterator<Item = IndexChange>) -> Result<(), MemoryError> {
         let apply = || {
             let transaction = self.connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             for change in changes {
@@ -167,15 +171,15 @@ impl MemoryIndex {
     }
 }
 
-fn apply_one(transaction: &Transaction<'_>, change: &Change) -> rusqlite::Result<()> {
+fn apply_one(transaction: &Transaction<'_>, change: &IndexChange) -> rusqlite::Result<()> {
     match change {
-        Change::Put(document) => put(transaction, document),
-        Change::Touch { path, stamp } => {
+        IndexChange::Put(document) => put(transaction, document),
+        IndexChange::Touch { path, stamp } => {
             let sql = "UPDATE document SET size = ?2, mtime_ns = ?3, ctime_ns = ?4, content = ?5 WHERE path = ?1";
             let row = params![path, stamp.size, stamp.mtime_ns, stamp.ctime_ns, stamp.content];
             transaction.prepare_cached(sql)?.execute(row).map(drop)
         }
-        Change::Remove { path } => {
+        IndexChange::Remove { path } => {
             let words = "DELETE FROM words WHERE rowid = (SELECT id FROM document WHERE path = ?1)";
             transaction.prepare_cached(words)?.execute([path])?;
             transaction.prepare_cached("DELETE FROM document WHERE path = ?1")?.execute([path]).map(drop)
@@ -183,7 +187,7 @@ fn apply_one(transaction: &Transaction<'_>, change: &Change) -> rusqlite::Result
     }
 }
 
-fn put(transaction: &Transaction<'_>, document: &Document) -> rusqlite::Result<()> {
+fn put(transaction: &Transaction<'_>, document: &IndexedDocument) -> rusqlite::Result<()> {
     let sql = "INSERT INTO document (path, size, mtime_ns, ctime_ns, content, workspace, domain, repository, topic,
                                      kind, title, date, status, category, tags, front_matter, problem)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)

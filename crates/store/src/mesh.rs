@@ -17,12 +17,12 @@ mod signals;
 
 pub use agents::AgentRow;
 pub use bells::BellRow;
-pub use drain::{Drain, Drained, Page};
-pub use ends::{Expired, Recalled, Trim};
-pub use mailbox::{FirstRinging, Pending};
-pub use notes::Notes;
-pub use obligations::{ObligationFilter, ObligationRow, Waived, WakeNote};
-pub use signals::{History, NewSignal, Sent, SignalRow};
+pub use drain::{DrainPage, DrainRequest, DrainResult};
+pub use ends::{ExpiredSignal, HistoryTrim, RecallResult};
+pub use mailbox::{FirstRinging, MailboxCount};
+pub use notes::MeshNotes;
+pub use obligations::{ObligationFilter, ObligationRow, WaiveResult, WakeNote};
+pub use signals::{HistoryQuery, NewSignal, SendResult, SignalRow};
 
 use crate::ids::{id, key, optional_id};
 

@@ -3,11 +3,11 @@
 
 use rusqlite::params;
 
-use crate::{ReadError, Store, WriteError};
+use crate::{Store, StoreReadError, StoreWriteError};
 
 /// One destination that was quiet, with the server that was behind it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Quiet {
+pub struct QuietServer {
     pub destination: String,
     /// As the server named itself in `initialize`.
     pub server: String,
@@ -24,7 +24,7 @@ impl Store {
         server: &str,
         version: &str,
         at_us: i64,
-    ) -> Result<(), WriteError> {
+    ) -> Result<(), StoreWriteError> {
         let row = (destination.to_owned(), server.to_owned(), version.to_owned(), at_us);
         let sql = "INSERT INTO quiet (destination, server, version, learned_at_us) VALUES (?1, ?2, ?3, ?4)
                    ON CONFLICT DO UPDATE SET learned_at_us = excluded.learned_at_us";
@@ -32,18 +32,18 @@ impl Store {
     }
 
     /// Forgets all servers of a destination: it has asked something after all.
-    pub async fn forget_quiet(&self, destination: &str) -> Result<(), WriteError> {
+    pub async fn forget_quiet(&self, destination: &str) -> Result<(), StoreWriteError> {
         let destination = destination.to_owned();
         let sql = "DELETE FROM quiet WHERE destination = ?1";
         self.writer.write(move |connection| connection.execute(sql, params![destination]).map(drop)).await
     }
 
     /// Returns everything that is remembered, by destination.
-    pub fn quiet(&self) -> Result<Vec<Quiet>, ReadError> {
+    pub fn quiet(&self) -> Result<Vec<QuietServer>, StoreReadError> {
         let sql = "SELECT destination, server, version, learned_at_us FROM quiet
                    ORDER BY destination, server, version";
         self.rows(sql, |row| {
-            Ok(Quiet {
+            Ok(QuietServer {
                 destination: row.get(0)?,
                 server: row.get(1)?,
                 version: row.get(2)?,
@@ -59,8 +59,8 @@ mod tests {
 
     use super::*;
 
-    fn quiet(destination: &str, version: &str, learned_at_us: i64) -> Quiet {
-        Quiet {
+    fn quiet(destination: &str, version: &str, learned_at_us: i64) -> QuietServer {
+        QuietServer {
             destination: destination.to_owned(),
             server: "server".to_owned(),
             version: version.to_owned(),

@@ -8,7 +8,7 @@ use std::{
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::connection::{BUSY_PATIENCE, ReadError, connect_to_read};
+use crate::connection::{BUSY_PATIENCE, StoreReadError, connect_to_read};
 
 /// The reading end of the database. One reads at a time: each takes tens of microseconds.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ impl DatabaseReader {
     }
 
     /// Reads one state of the database: what is committed meanwhile is not seen.
-    pub(crate) fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, ReadError> {
+    pub(crate) fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreReadError> {
         // A reader that panicked has left the connection whole: its transaction was undone on the way.
         let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let mut once;
@@ -54,7 +54,7 @@ impl DatabaseReader {
             transaction.commit()?;
             Ok(found)
         };
-        query().map_err(|source| ReadError::Query { path: self.path.to_path_buf(), source })
+        query().map_err(|source| StoreReadError::Query { path: self.path.to_path_buf(), source })
     }
 
     pub(crate) fn close(&self) {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rusqlite::{Connection, TransactionBehavior};
 
-use crate::connection::OpenError;
+use crate::connection::StoreOpenError;
 
 /// All migrations in order; the number of those applied is the database's `user_version`. A migration that has
 /// been released is never edited: what it did is done.
@@ -25,18 +25,18 @@ struct SchemaMigration {
 }
 
 /// Brings the schema up to date, one transaction for each migration that is missing.
-pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), OpenError> {
+pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), StoreOpenError> {
     apply(connection, path, MIGRATIONS)
 }
 
-fn apply(connection: &mut Connection, path: &Path, migrations: &[SchemaMigration]) -> Result<(), OpenError> {
+fn apply(connection: &mut Connection, path: &Path, migrations: &[SchemaMigration]) -> Result<(), StoreOpenError> {
     let known = migrations.len() as i64;
-    let found = version(connection).map_err(|source| OpenError::Open { path: path.to_owned(), source })?;
+    let found = version(connection).map_err(|source| StoreOpenError::Open { path: path.to_owned(), source })?;
     if found > known {
-        return Err(OpenError::Newer { path: path.to_owned(), found, known });
+        return Err(StoreOpenError::Newer { path: path.to_owned(), found, known });
     }
     for (number, migration) in (1..).zip(migrations).filter(|(number, _)| *number > found) {
-        apply_one(connection, number, migration.sql).map_err(|source| OpenError::Migrate {
+        apply_one(connection, number, migration.sql).map_err(|source| StoreOpenError::Migrate {
             path: path.to_owned(),
             migration: migration.name,
             source,
@@ -71,7 +71,7 @@ mod tests {
         SchemaMigration { name: "0002_b", sql: "INSERT INTO a VALUES ('b'); CREATE TABLE b (x TEXT) STRICT;" },
     ];
 
-    fn apply_to(connection: &mut Connection, migrations: &[SchemaMigration]) -> Result<(), OpenError> {
+    fn apply_to(connection: &mut Connection, migrations: &[SchemaMigration]) -> Result<(), StoreOpenError> {
         apply(connection, Path::new("test.db"), migrations)
     }
 

@@ -2,7 +2,7 @@
 
 use rusqlite::{Connection, Row, params};
 
-use crate::{ReadError, Store, WriteError};
+use crate::{Store, StoreReadError, StoreWriteError};
 
 /// A session as it was left.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,7 +27,7 @@ pub struct StoredEvent {
 
 /// What has changed in a session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Save {
+pub struct SessionUpdate {
     pub id: u128,
     pub state: String,
     /// Events of the session's own stream before this one are kept no more.
@@ -47,19 +47,19 @@ impl Store {
         destination: &str,
         opening: String,
         at_us: i64,
-    ) -> Result<(), WriteError> {
+    ) -> Result<(), StoreWriteError> {
         let row = (key(id), destination.to_owned(), opening, at_us);
         let sql = "INSERT OR REPLACE INTO session (id, destination, opening, used_at_us) VALUES (?1, ?2, ?3, ?4)";
         self.writer.write(move |connection| connection.prepare_cached(sql)?.execute(row).map(drop)).await
     }
 
     /// Remembers what has changed in sessions. Those that are over stay forgotten.
-    pub async fn save_sessions(&self, saves: Vec<Save>, at_us: i64) -> Result<(), WriteError> {
+    pub async fn save_sessions(&self, saves: Vec<SessionUpdate>, at_us: i64) -> Result<(), StoreWriteError> {
         self.writer.write(move |connection| saves.iter().try_for_each(|save| save_one(connection, save, at_us))).await
     }
 
     /// Remembers what sessions are that are taken up. Nobody has used them yet.
-    pub async fn renew_sessions(&self, states: Vec<(u128, String)>) -> Result<(), WriteError> {
+    pub async fn renew_sessions(&self, states: Vec<(u128, String)>) -> Result<(), StoreWriteError> {
         let renew = move |connection: &Connection| {
             let mut statement = connection.prepare_cached("UPDATE session SET state = ?2 WHERE id = ?1")?;
             states.iter().try_for_each(|(id, state)| statement.execute((key(*id), state)).map(drop))
@@ -68,14 +68,14 @@ impl Store {
     }
 
     /// Remembers what the hub has of a session, unless something newer is remembered already.
-    pub async fn save_hub(&self, id: u128, hub: String, version: u64) -> Result<(), WriteError> {
+    pub async fn save_hub(&self, id: u128, hub: String, version: u64) -> Result<(), StoreWriteError> {
         let row = (key(id), hub, version.cast_signed());
         let sql = "UPDATE session SET hub = ?2, hub_version = ?3 WHERE id = ?1 AND hub_version < ?3";
         self.writer.write(move |connection| connection.prepare_cached(sql)?.execute(row).map(drop)).await
     }
 
     /// Notes that these sessions are in use.
-    pub async fn touch_sessions(&self, ids: Vec<u128>, at_us: i64) -> Result<(), WriteError> {
+    pub async fn touch_sessions(&self, ids: Vec<u128>, at_us: i64) -> Result<(), StoreWriteError> {
         let sql = "UPDATE session SET used_at_us = ?2 WHERE id = ?1";
         let touch = move |connection: &Connection| {
             let mut statement = connection.prepare_cached(sql)?;
@@ -85,7 +85,7 @@ impl Store {
     }
 
     /// Forgets sessions: they are over.
-    pub async fn forget_sessions(&self, ids: Vec<u128>) -> Result<(), WriteError> {
+    pub async fn forget_sessions(&self, ids: Vec<u128>) -> Result<(), StoreWriteError> {
         let forget = move |connection: &Connection| {
             let mut session = connection.prepare_cached("DELETE FROM session WHERE id = ?1")?;
             let mut events = connection.prepare_cached("DELETE FROM session_event WHERE session = ?1")?;
@@ -98,7 +98,7 @@ impl Store {
     }
 
     /// Returns all sessions that are not over, the last used first.
-    pub fn sessions(&self) -> Result<Vec<StoredSession>, ReadError> {
+    pub fn sessions(&self) -> Result<Vec<StoredSession>, StoreReadError> {
         let sql = "SELECT id, destination, opening, state, hub, used_at_us FROM session ORDER BY used_at_us DESC, id";
         let mut sessions = self.rows(sql, session)?;
         let sql = "SELECT session, stream, number, bytes FROM session_event ORDER BY session, stream, number";
@@ -110,7 +110,7 @@ impl Store {
     }
 }
 
-fn save_one(connection: &Connection, save: &Save, at_us: i64) -> rusqlite::Result<()> {
+fn save_one(connection: &Connection, save: &SessionUpdate, at_us: i64) -> rusqlite::Result<()> {
     let id = key(save.id);
     let known = connection
         .prepare_cached("UPDATE session SET state = ?2, used_at_us = ?3 WHERE id = ?1")?
@@ -167,8 +167,8 @@ mod tests {
         StoredEvent { stream, number, bytes: format!("{stream}-{number}").into_bytes() }
     }
 
-    fn save(id: u128, oldest: u64, events: Vec<StoredEvent>) -> Save {
-        Save { id, state: format!("from {oldest}"), oldest, events }
+    fn save(id: u128, oldest: u64, events: Vec<StoredEvent>) -> SessionUpdate {
+        SessionUpdate { id, state: format!("from {oldest}"), oldest, events }
     }
 
     fn store(home: &TempDir) -> Store {

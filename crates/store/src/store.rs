@@ -5,7 +5,7 @@ use std::{path::Path, sync::Arc};
 use rusqlite::{Connection, Row};
 
 use crate::{
-    connection::{BUSY_PATIENCE, OpenError, ReadError, connect, make_private, rows},
+    connection::{BUSY_PATIENCE, StoreOpenError, StoreReadError, connect, make_private, rows},
     reader::DatabaseReader,
     schema,
     writer::DatabaseWriter,
@@ -23,12 +23,12 @@ pub struct Store {
 impl Store {
     /// Opens the database at `path`, which is created if it is missing, and brings its schema up to date. The
     /// directory has to be there.
-    pub fn open(path: &Path) -> Result<Self, OpenError> {
+    pub fn open(path: &Path) -> Result<Self, StoreOpenError> {
         make_private(path)?;
-        let mut connection = connect(path).map_err(|source| OpenError::Open { path: path.to_owned(), source })?;
+        let mut connection = connect(path).map_err(|source| StoreOpenError::Open { path: path.to_owned(), source })?;
         schema::migrate(&mut connection, path)?;
         let writer = DatabaseWriter::spawn(connection, path)
-            .map_err(|source| OpenError::Thread { path: path.to_owned(), source })?;
+            .map_err(|source| StoreOpenError::Thread { path: path.to_owned(), source })?;
         Ok(Self { reader: Arc::new(DatabaseReader::new(path)), writer: Arc::new(writer), path: path.into() })
     }
 
@@ -44,12 +44,16 @@ impl Store {
     }
 
     /// Returns every row of a query.
-    pub(crate) fn rows<T>(&self, sql: &str, row: fn(&Row<'_>) -> rusqlite::Result<T>) -> Result<Vec<T>, ReadError> {
+    pub(crate) fn rows<T>(
+        &self,
+        sql: &str,
+        row: fn(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, StoreReadError> {
         rows(&self.path, BUSY_PATIENCE, sql, row)
     }
 
     /// Reads one state of the database, on a connection that is kept for the next time.
-    pub(crate) fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, ReadError> {
+    pub(crate) fn read<T>(&self, read: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, StoreReadError> {
         self.reader.read(read)
     }
 }

@@ -16,14 +16,14 @@ pub struct ToolText<'a> {
 /// Why tools cannot be searched.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot search the tools")]
-pub struct IndexError(#[from] rusqlite::Error);
+pub struct ToolIndexError(#[from] rusqlite::Error);
 
 pub struct ToolIndex {
     connection: Connection,
 }
 
 impl ToolIndex {
-    pub fn build<'a>(tools: impl IntoIterator<Item = ToolText<'a>>) -> Result<Self, IndexError> {
+    pub fn build<'a>(tools: impl IntoIterator<Item = ToolText<'a>>) -> Result<Self, ToolIndexError> {
         let mut connection = Connection::open_in_memory()?;
         connection.execute_batch(
             "CREATE VIRTUAL TABLE tool USING fts5(name, description, arguments, content='', tokenize='porter unicode61')",
@@ -41,7 +41,7 @@ impl ToolIndex {
     }
 
     /// The places of the tools that fit, the best first: those with all of the words before those with some.
-    pub fn find(&self, query: &str, limit: usize) -> Result<Vec<usize>, IndexError> {
+    pub fn find(&self, query: &str, limit: usize) -> Result<Vec<usize>, ToolIndexError> {
         // Each word goes over in quotes, so that nothing that is typed is an error.
         let words = query.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty());
         let words: Vec<String> = words.map(|word| format!("\"{}\"*", seamed(word))).collect();

@@ -45,7 +45,7 @@ pub(crate) struct DatabaseWriter {
 
 /// Why a write did not happen.
 #[derive(Debug, thiserror::Error)]
-pub enum WriteError {
+pub enum StoreWriteError {
     /// This write was refused; others of the same moment may have succeeded.
     #[error("the database refused the write")]
     Refused { source: rusqlite::Error },
@@ -82,7 +82,7 @@ trait WriteJob: Send {
     fn run(&mut self, connection: &Connection) -> rusqlite::Result<()>;
 
     /// Tells the caller what became of it. One that has left does not mind.
-    fn answer(self: Box<Self>, fate: Result<(), WriteError>);
+    fn answer(self: Box<Self>, fate: Result<(), StoreWriteError>);
 }
 
 struct Write<F, T> {
@@ -90,7 +90,7 @@ struct Write<F, T> {
     write: Option<F>,
     /// From then on, if it succeeded.
     returned: Option<T>,
-    done: oneshot::Sender<Result<T, WriteError>>,
+    done: oneshot::Sender<Result<T, StoreWriteError>>,
 }
 
 // === impl DatabaseWriter ===
@@ -116,18 +116,18 @@ impl DatabaseWriter {
     pub(crate) async fn write<T: Send + 'static>(
         &self,
         write: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<T, WriteError> {
+    ) -> Result<T, StoreWriteError> {
         let (done, answer) = oneshot::channel();
         let job = Box::new(Write { write: Some(write), returned: None, done });
         self.enqueue(|queue| queue.jobs.push_back(job)).await?;
-        answer.await.unwrap_or(Err(WriteError::Closed))
+        answer.await.unwrap_or(Err(StoreWriteError::Closed))
     }
 
     /// The same for what nobody waits for: along with the next write that somebody does wait for, or after a moment.
     pub(crate) async fn write_behind<T: Send + 'static>(
         &self,
         write: impl FnOnce(&Connection) -> rusqlite::Result<T> + Send + 'static,
-    ) -> Result<T, WriteError> {
+    ) -> Result<T, StoreWriteError> {
         let (done, answer) = oneshot::channel();
         let job = Box::new(Write { write: Some(write), returned: None, done });
         let enqueue = |queue: &mut WriteQueue| {
@@ -135,16 +135,16 @@ impl DatabaseWriter {
             queue.behind_since.get_or_insert_with(Instant::now);
         };
         self.enqueue(enqueue).await?;
-        answer.await.unwrap_or(Err(WriteError::Closed))
+        answer.await.unwrap_or(Err(StoreWriteError::Closed))
     }
 
-    async fn enqueue(&self, enqueue: impl FnOnce(&mut WriteQueue)) -> Result<(), WriteError> {
-        let place = self.shared.places.acquire().await.map_err(|_| WriteError::Closed)?;
+    async fn enqueue(&self, enqueue: impl FnOnce(&mut WriteQueue)) -> Result<(), StoreWriteError> {
+        let place = self.shared.places.acquire().await.map_err(|_| StoreWriteError::Closed)?;
         {
             let mut queue = self.shared.queue();
             // The place may have come just before the end.
             if queue.closed {
-                return Err(WriteError::Closed);
+                return Err(StoreWriteError::Closed);
             }
             enqueue(&mut queue);
             // The thread gives the place back when it takes the job.
@@ -196,10 +196,10 @@ where
         Ok(())
     }
 
-    fn answer(self: Box<Self>, fate: Result<(), WriteError>) {
+    fn answer(self: Box<Self>, fate: Result<(), StoreWriteError>) {
         let Self { returned, done, .. } = *self;
         // A write that succeeded has returned something.
-        let _ = done.send(fate.and_then(|()| returned.ok_or(WriteError::Closed)));
+        let _ = done.send(fate.and_then(|()| returned.ok_or(StoreWriteError::Closed)));
     }
 }
 
@@ -267,14 +267,14 @@ fn run(mut connection: Connection, shared: &WriterShared, checkpointer: &Checkpo
             Ok(outcomes) => {
                 let commits = shared.commits.fetch_add(1, Ordering::Relaxed) + 1;
                 for (job, outcome) in batch.into_iter().zip(outcomes) {
-                    job.answer(outcome.map_err(|source| WriteError::Refused { source }));
+                    job.answer(outcome.map_err(|source| StoreWriteError::Refused { source }));
                 }
                 checkpointer.committed(&connection, commits);
             }
             Err(source) => {
                 let source = Arc::new(source);
                 for job in batch {
-                    job.answer(Err(WriteError::Commit { source: source.clone() }));
+                    job.answer(Err(StoreWriteError::Commit { source: source.clone() }));
                 }
             }
         }

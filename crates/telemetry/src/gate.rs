@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use prism_core::policy::{Action, Code, State};
+use prism_core::policy::{Code, RequestState, VerbSpec};
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, gauge::Gauge, histogram::Histogram},
@@ -25,7 +25,7 @@ pub struct GateMetrics {
     tokens: Counter,
     failed_auth: Family<PlaceLabel, Counter>,
     actions: Family<ActionLabels, Counter>,
-    asked: Family<KindLabel, Counter>,
+    asked: Family<ConfirmationKindLabel, Counter>,
     answered: Family<OutcomeLabel, Counter>,
     waiting: Gauge,
     audit_lines: Counter,
@@ -58,7 +58,7 @@ struct ActionLabels {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct KindLabel {
+struct ConfirmationKindLabel {
     kind: &'static str,
 }
 
@@ -131,11 +131,11 @@ impl GateMetrics {
     }
 
     /// Counts a request that came to this state.
-    pub fn request(&self, state: State) {
+    pub fn request(&self, state: RequestState) {
         self.requests.get_or_create(&StateLabel { state: state.name() }).inc();
         match state {
-            State::Approved => self.approvals.inc(),
-            State::Denied => self.denials.inc(),
+            RequestState::Approved => self.approvals.inc(),
+            RequestState::Denied => self.denials.inc(),
             _ => 0,
         };
     }
@@ -151,7 +151,7 @@ impl GateMetrics {
     }
 
     /// Counts a grant that is over, and how.
-    pub fn ended(&self, state: State, lasted: Duration) {
+    pub fn ended(&self, state: RequestState, lasted: Duration) {
         self.lasted.get_or_create(&StateLabel { state: state.name() }).observe(lasted.as_secs_f64());
     }
 
@@ -166,14 +166,14 @@ impl GateMetrics {
 
     /// Counts an action by what came of it: `ok`, or the name of a code.
     pub fn acted(&self, verb: &str, result: &str) {
-        let action = Action::named(verb).map_or(OTHER, |action| action.verb);
+        let action = VerbSpec::named(verb).map_or(OTHER, |action| action.verb);
         let codes = Code::ALL.into_iter().map(Code::name).chain(["ok", "waiting"]);
         self.actions.get_or_create(&ActionLabels { action, result: known(codes, result) }).inc();
     }
 
     /// Counts what a person is asked about.
     pub fn asked(&self, kind: &str) {
-        self.asked.get_or_create(&KindLabel { kind: known(KINDS, kind) }).inc();
+        self.asked.get_or_create(&ConfirmationKindLabel { kind: known(KINDS, kind) }).inc();
     }
 
     /// Counts what came of it. One that is over may be allowed late, and then counts as both.
@@ -234,12 +234,12 @@ mod tests {
     fn what_the_gate_does_is_in_the_metrics() {
         let metrics = Metrics::default();
         let gate = &metrics.gate;
-        gate.request(State::Pending);
-        gate.request(State::Approved);
-        gate.request(State::Denied);
+        gate.request(RequestState::Pending);
+        gate.request(RequestState::Approved);
+        gate.request(RequestState::Denied);
         gate.flooded();
         gate.alive(3);
-        gate.ended(State::Revoked, Duration::from_secs(61));
+        gate.ended(RequestState::Revoked, Duration::from_secs(61));
         gate.token_issued();
         gate.failed_auth("management");
         gate.acted("open_file", "ok");

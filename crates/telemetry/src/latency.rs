@@ -20,10 +20,10 @@ use prometheus_client::{
 const BOUNDS: [f64; 12] = [0.0002, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0];
 
 #[derive(Clone, Debug, Default)]
-pub(super) struct Latency(Arc<Counts>);
+pub(super) struct Latency(Arc<LatencyCounts>);
 
 #[derive(Debug, Default)]
-struct Counts {
+struct LatencyCounts {
     /// By bucket; the last has no bound.
     buckets: [AtomicU64; BOUNDS.len() + 1],
     nanos: AtomicU64,

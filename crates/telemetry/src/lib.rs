@@ -12,6 +12,6 @@ pub mod rotation;
 pub mod veil;
 mod waits;
 
-pub use log::Log;
+pub use log::DaemonLog;
 pub use metrics::Metrics;
-pub use veil::{Secrets, Veil};
+pub use veil::{BodyRedactor, KnownSecrets};

@@ -12,7 +12,7 @@ use prism_core::time::date_and_time;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
-use super::rotation::Rotation;
+use super::rotation::LogRotation;
 
 /// Bytes that may wait for a slow terminal. Beyond it records are dropped and counted: a log must not stop the work.
 const MAX_WAITING_BYTES: usize = 8 << 20;
@@ -21,46 +21,46 @@ const GATHER: Duration = Duration::from_millis(20);
 
 /// The log. Clones write to the same place.
 #[derive(Clone)]
-pub struct Log {
-    shared: Arc<Shared>,
+pub struct DaemonLog {
+    shared: Arc<LogState>,
 }
 
-struct Shared {
-    waiting: Mutex<Waiting>,
+struct LogState {
+    waiting: Mutex<LogBuffer>,
     some: Condvar,
     level: LevelFilter,
     /// Where stderr is a file of ours.
-    rotation: OnceLock<Rotation>,
+    rotation: OnceLock<LogRotation>,
 }
 
 /// What is to be written, and what there was no room for.
 #[derive(Default)]
-struct Waiting {
+struct LogBuffer {
     text: Vec<u8>,
     dropped: u64,
-    clock: Clock,
+    clock: TimestampCache,
 }
 
 /// What `tracing` writes one record into: whole records only, in one piece.
-pub struct Record {
-    log: Log,
+pub struct LogRecord {
+    log: DaemonLog,
     bytes: Vec<u8>,
 }
 
 // === impl Log ===
 
-impl Log {
+impl DaemonLog {
     /// Starts the log, and makes it the one that `tracing` writes to.
     pub fn start(level: LevelFilter, colour: bool) -> Self {
         let (waiting, some, rotation) = (Mutex::default(), Condvar::new(), OnceLock::new());
-        let log = Self { shared: Arc::new(Shared { waiting, some, level, rotation }) };
+        let log = Self { shared: Arc::new(LogState { waiting, some, level, rotation }) };
         let writer = log.clone();
         // A log that cannot have its thread is written on the spot by `flush` at the end; there is nobody to tell.
         let _ = thread::Builder::new().name("log".to_owned()).spawn(move || writer.write_for_ever());
         let subscriber = tracing_subscriber::fmt()
             .with_max_level(level)
             .with_ansi(colour)
-            .with_timer(Stamp)
+            .with_timer(LogTimer)
             .with_target(false)
             .with_writer(log.clone())
             .finish();
@@ -71,7 +71,7 @@ impl Log {
 
     /// Keeps the file small that stdout and stderr go to.
     pub fn rotate(&self, path: PathBuf) {
-        self.shared.rotation.get_or_init(|| Rotation::new(path)).look();
+        self.shared.rotation.get_or_init(|| LogRotation::new(path)).look();
     }
 
     /// Whether records of ordinary requests are wanted.
@@ -87,7 +87,7 @@ impl Log {
         });
     }
 
-    fn append(&self, write: impl FnOnce(&mut Waiting)) {
+    fn append(&self, write: impl FnOnce(&mut LogBuffer)) {
         let mut waiting = self.waiting();
         if waiting.text.len() >= MAX_WAITING_BYTES {
             waiting.dropped += 1;
@@ -132,7 +132,7 @@ impl Log {
         }
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+    fn waiting(&self) -> MutexGuard<'_, LogBuffer> {
         self.shared.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -142,7 +142,7 @@ fn write_out(batch: &[u8]) {
     let _ = io::stderr().lock().write_all(batch);
 }
 
-impl Waiting {
+impl LogBuffer {
     fn take(&mut self) -> Vec<u8> {
         let mut batch = std::mem::take(&mut self.text);
         let dropped = std::mem::take(&mut self.dropped);
@@ -154,15 +154,15 @@ impl Waiting {
     }
 }
 
-impl MakeWriter<'_> for Log {
-    type Writer = Record;
+impl MakeWriter<'_> for DaemonLog {
+    type Writer = LogRecord;
 
-    fn make_writer(&self) -> Record {
-        Record { log: self.clone(), bytes: Vec::new() }
+    fn make_writer(&self) -> LogRecord {
+        LogRecord { log: self.clone(), bytes: Vec::new() }
     }
 }
 
-impl Write for Record {
+impl Write for LogRecord {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.bytes.extend_from_slice(bytes);
         Ok(bytes.len())
@@ -173,7 +173,7 @@ impl Write for Record {
     }
 }
 
-impl Drop for Record {
+impl Drop for LogRecord {
     fn drop(&mut self) {
         self.log.append(|waiting| waiting.text.extend_from_slice(&self.bytes));
     }
@@ -183,19 +183,19 @@ impl Drop for Record {
 
 /// Writes moments in UTC as RFC 3339 with milliseconds. Most of one is the same for a whole second.
 #[derive(Default)]
-struct Clock {
+struct TimestampCache {
     second: Option<u64>,
     shown: String,
 }
 
 /// The clock of `tracing`'s own records.
-struct Stamp;
+struct LogTimer;
 
 fn since_1970() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
-impl Clock {
+impl TimestampCache {
     fn write(&mut self, out: &mut Vec<u8>, at: Duration) {
         if self.second != Some(at.as_secs()) {
             self.second = Some(at.as_secs());
@@ -207,7 +207,7 @@ impl Clock {
     }
 }
 
-impl tracing_subscriber::fmt::time::FormatTime for Stamp {
+impl tracing_subscriber::fmt::time::FormatTime for LogTimer {
     fn format_time(&self, w: &mut tracing_subscriber::fmt::format::Writer<'_>) -> std::fmt::Result {
         let at = since_1970();
         write!(w, "{}.{:03}Z", date_and_time(at.as_secs()), at.subsec_millis())
@@ -220,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_moment_reads_as_rfc_3339() {
-        let mut clock = Clock::default();
+        let mut clock = TimestampCache::default();
         let mut at = |seconds, millis| {
             let mut out = Vec::new();
             clock.write(&mut out, Duration::from_secs(seconds) + Duration::from_millis(millis));
@@ -234,8 +234,8 @@ mod tests {
 
     #[test]
     fn a_log_that_nobody_writes_out_is_bounded_and_says_so() {
-        let log = Log {
-            shared: Arc::new(Shared {
+        let log = DaemonLog {
+            shared: Arc::new(LogState {
                 waiting: Mutex::default(),
                 some: Condvar::new(),
                 level: LevelFilter::INFO,

@@ -3,41 +3,41 @@
 use std::{collections::BTreeMap, time::Duration};
 
 use prism_api::mesh::LatencyView;
-use prism_core::mesh::{Kind, Obligation, Outcome, Path, Support, Time};
+use prism_core::mesh::{BellOutcome, Obligation, SignalType, Time, WakePath, WakeSupport};
 use prometheus_client::{
     encoding::EncodeLabelSet,
     metrics::{counter::Counter, family::Family, gauge::Gauge},
     registry::Registry,
 };
 
-use super::waits::Waits;
+use super::waits::WaitTimes;
 
 #[derive(Debug, Default)]
 pub struct MeshMetrics {
-    sent: Family<KindLabel, Counter>,
+    sent: Family<SignalKindLabel, Counter>,
     /// Pushes attempted (all), observed (`rang`) and acknowledged (`confirmed`).
     bells: Family<BellLabels, Counter>,
     /// From a bell to the drain that it brought about.
-    heard: Waits,
+    heard: WaitTimes,
     /// From a signal to its drain.
-    waited: Waits,
+    waited: WaitTimes,
     /// From a question, a task or a review to its reply.
-    replied: Waits,
+    replied: WaitTimes,
     became_overdue: Family<SupportLabel, Counter>,
-    obligations: Family<OwedLabels, Gauge>,
+    obligations: Family<ObligationLabels, Gauge>,
     agents: Family<AgentLabels, Gauge>,
 }
 
 /// What was seen when somebody asked.
 #[derive(Debug, Default)]
-pub struct Seen {
-    pub agents: Vec<(String, Support)>,
+pub struct MeshSnapshot {
+    pub agents: Vec<(String, WakeSupport)>,
     /// Whether each is overdue, and its bucket.
-    pub obligations: Vec<(bool, Support)>,
+    pub obligations: Vec<(bool, WakeSupport)>,
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct KindLabel {
+struct SignalKindLabel {
     kind: &'static str,
 }
 
@@ -53,7 +53,7 @@ struct SupportLabel {
 }
 
 #[derive(Clone, Debug, Hash, PartialEq, Eq, EncodeLabelSet)]
-struct OwedLabels {
+struct ObligationLabels {
     state: &'static str,
     surface_support: &'static str,
 }
@@ -77,11 +77,11 @@ impl MeshMetrics {
         mesh.register("agents", "Agents that have a session", self.agents.clone());
     }
 
-    pub fn sent(&self, kind: Kind) {
-        self.sent.get_or_create(&KindLabel { kind: kind.name() }).inc();
+    pub fn sent(&self, kind: SignalType) {
+        self.sent.get_or_create(&SignalKindLabel { kind: kind.name() }).inc();
     }
 
-    pub fn bell(&self, path: Path, outcome: Outcome, after: Option<Duration>) {
+    pub fn bell(&self, path: WakePath, outcome: BellOutcome, after: Option<Duration>) {
         self.bells.get_or_create(&BellLabels { path: path.name(), result: outcome.name() }).inc();
         if let Some(after) = after {
             self.heard.observe(after);
@@ -98,12 +98,12 @@ impl MeshMetrics {
         }
     }
 
-    pub fn overdue(&self, bucket: Support) {
+    pub fn overdue(&self, bucket: WakeSupport) {
         self.became_overdue.get_or_create(&SupportLabel { surface_support: bucket.name() }).inc();
     }
 
     /// Takes over what can only be seen by looking.
-    pub fn seen(&self, seen: &Seen) {
+    pub fn seen(&self, seen: &MeshSnapshot) {
         self.agents.clear();
         for (transport, support) in &seen.agents {
             // Labels are of a known set, whatever clients say.
@@ -113,20 +113,21 @@ impl MeshMetrics {
         self.obligations.clear();
         for (overdue, bucket) in &seen.obligations {
             let state = if *overdue { "overdue" } else { "open" };
-            self.obligations.get_or_create(&OwedLabels { state, surface_support: bucket.name() }).inc();
+            self.obligations.get_or_create(&ObligationLabels { state, surface_support: bucket.name() }).inc();
         }
     }
 
     /// The counters, for `prism mesh`.
     pub fn counters(&self) -> BTreeMap<String, u64> {
-        let count = |outcome: Outcome| {
-            let of = |path: Path| self.bells.get(&BellLabels { path: path.name(), result: outcome.name() });
-            Path::ALL.into_iter().filter_map(|path| Some(of(path)?.get())).sum::<u64>()
+        let count = |outcome: BellOutcome| {
+            let of = |path: WakePath| self.bells.get(&BellLabels { path: path.name(), result: outcome.name() });
+            WakePath::ALL.into_iter().filter_map(|path| Some(of(path)?.get())).sum::<u64>()
         };
         let mut counters: BTreeMap<String, u64> =
-            Outcome::ALL.into_iter().map(|outcome| (outcome.name().to_owned(), count(outcome))).collect();
-        let sent =
-            Kind::ALL.into_iter().filter_map(|kind| Some(self.sent.get(&KindLabel { kind: kind.name() })?.get()));
+            BellOutcome::ALL.into_iter().map(|outcome| (outcome.name().to_owned(), count(outcome))).collect();
+        let sent = SignalType::ALL
+            .into_iter()
+            .filter_map(|kind| Some(self.sent.get(&SignalKindLabel { kind: kind.name() })?.get()));
         counters.insert("sent".to_owned(), sent.sum());
         counters.insert("drained".to_owned(), self.waited.count());
         counters
@@ -134,7 +135,7 @@ impl MeshMetrics {
 
     /// How long things took, for `prism mesh`.
     pub fn latencies(&self) -> BTreeMap<String, LatencyView> {
-        let of = |waits: &Waits| {
+        let of = |waits: &WaitTimes| {
             let [p50, p99] = match waits.percentiles([50, 99]) {
                 Some(times) => times.map(|time| Some(time.as_secs_f64() * 1e3)),
                 None => [None, None],

@@ -62,7 +62,7 @@ pub struct DestinationMetrics {
 
 /// What a destination has done since the daemon was started.
 #[derive(Clone, Copy, Debug)]
-pub struct Totals {
+pub struct DestinationTotals {
     /// POSTs, whatever they asked for.
     pub requests: u64,
     /// Those that were answered with a status of 500 or more: the server, or Prism, could not do its part.
@@ -248,7 +248,7 @@ impl DestinationMetrics {
         calls.map_or_else(Default::default, |calls| (calls.count(), calls.sum()))
     }
 
-    pub fn totals(&self) -> Totals {
+    pub fn totals(&self) -> DestinationTotals {
         // From the family: a destination of a changed config goes on counting where the one before it was.
         let of = |method: Method, class: usize| {
             let (destination, method) = (self.name.clone(), method.name());
@@ -258,7 +258,7 @@ impl DestinationMetrics {
         let all = |classes: Range<usize>| Method::all().flat_map(|m| classes.clone().map(move |c| of(m, c))).sum();
         let calls = self.latency.get(Method::ToolsCall.index());
         let quantile = |part| calls.and_then(|calls| calls.quantile(part)).map(|seconds| seconds * 1e3);
-        Totals {
+        DestinationTotals {
             requests: all(0..CLASSES.len()),
             failures: all(5..CLASSES.len()),
             calls: calls.map_or(0, Latency::count),

@@ -15,11 +15,11 @@ pub const MAX_BYTES: u64 = 10 << 20;
 
 /// The file that stdout and stderr go to.
 #[derive(Debug)]
-pub(super) struct Rotation {
+pub(super) struct LogRotation {
     path: PathBuf,
 }
 
-impl Rotation {
+impl LogRotation {
     pub(super) fn new(path: PathBuf) -> Self {
         Self { path }
     }

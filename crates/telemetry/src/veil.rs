@@ -18,15 +18,15 @@ const MAX_SECRETS: usize = 1024;
 
 /// Values that were looked up for servers.
 #[derive(Default)]
-pub struct Secrets(RwLock<BTreeSet<String>>);
+pub struct KnownSecrets(RwLock<BTreeSet<String>>);
 
 /// By what rules bodies are shown. It holds secrets, so it has no `Debug`.
-pub struct Veil {
+pub struct BodyRedactor {
     redaction: Redaction,
-    secrets: Arc<Secrets>,
+    secrets: Arc<KnownSecrets>,
 }
 
-impl Secrets {
+impl KnownSecrets {
     /// Notes a value that was looked up; of a header, what stands behind the scheme, too.
     pub fn note(&self, value: &str) {
         let last = value.rsplit(' ').next().unwrap_or_default();
@@ -64,8 +64,8 @@ impl Secrets {
     }
 }
 
-impl Veil {
-    pub fn new(audit: &config::Audit, secrets: Arc<Secrets>) -> Self {
+impl BodyRedactor {
+    pub fn new(audit: &config::AuditConfig, secrets: Arc<KnownSecrets>) -> Self {
         Self { redaction: Redaction::new(&audit.redact, true), secrets }
     }
 
@@ -92,11 +92,11 @@ impl Veil {
 mod tests {
     use super::*;
 
-    fn veil(redact: &[&str], secrets: &[&str]) -> Veil {
-        let known = Arc::new(Secrets::default());
+    fn veil(redact: &[&str], secrets: &[&str]) -> BodyRedactor {
+        let known = Arc::new(KnownSecrets::default());
         secrets.iter().for_each(|secret| known.note(secret));
         let redact = redact.iter().map(|name| (*name).to_owned()).collect();
-        Veil::new(&config::Audit { redact, ..config::Audit::default() }, known)
+        BodyRedactor::new(&config::AuditConfig { redact, ..config::AuditConfig::default() }, known)
     }
 
     //

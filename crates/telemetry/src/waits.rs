@@ -19,13 +19,13 @@ const BOUNDS: [f64; 16] =
 const MAX_RECENT: usize = 1024;
 
 #[derive(Clone, Debug)]
-pub(super) struct Waits {
+pub(super) struct WaitTimes {
     pub(super) histogram: Histogram,
     count: Arc<AtomicU64>,
     recent: Arc<Mutex<VecDeque<Duration>>>,
 }
 
-impl Waits {
+impl WaitTimes {
     pub(super) fn observe(&self, took: Duration) {
         self.histogram.observe(took.as_secs_f64());
         self.count.fetch_add(1, Relaxed);
@@ -50,7 +50,7 @@ impl Waits {
     }
 }
 
-impl Default for Waits {
+impl Default for WaitTimes {
     fn default() -> Self {
         Self { histogram: Histogram::new(BOUNDS), count: Arc::default(), recent: Arc::default() }
     }
@@ -60,8 +60,8 @@ impl Default for Waits {
 mod tests {
     use super::*;
 
-    fn of(millis: &[u64]) -> Waits {
-        let waits = Waits::default();
+    fn of(millis: &[u64]) -> WaitTimes {
+        let waits = WaitTimes::default();
         millis.iter().for_each(|ms| waits.observe(Duration::from_millis(*ms)));
         waits
     }

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::{
-    FOLDER, Memory, Progress, Trouble,
+    FOLDER, IndexProgress, WorkspaceError, WorkspaceMemory,
     layout::OVERVIEW,
     writing::{make_folders, write_new},
 };
@@ -36,17 +36,17 @@ pub struct Forgotten {
 const SLIP: &str = "origin.json";
 const FILE: &str = "note.md";
 
-impl Memory {
+impl WorkspaceMemory {
     /// Moves a note to the attic. The path is relative to the root, or absolute and in it.
-    pub fn forget(&self, path: &str, progress: &mut dyn FnMut(Progress)) -> Result<Value, Trouble> {
+    pub fn forget(&self, path: &str, progress: &mut dyn FnMut(IndexProgress)) -> Result<Value, WorkspaceError> {
         let (root, entry) = self.answer(progress, |view| {
             // Only what the walk found counts, so that no path leads elsewhere.
             let relative = Path::new(path).strip_prefix(view.root).or_else(|_| Path::new(path).strip_prefix("."));
             let relative = relative.map_or(path.to_owned(), |path| path.to_string_lossy().into_owned());
             match view.index.entry(&relative)? {
-                Some(entry) if entry.kind == OVERVIEW => Err(Trouble::IsOverview { path: entry.path }),
+                Some(entry) if entry.kind == OVERVIEW => Err(WorkspaceError::IsOverview { path: entry.path }),
                 Some(entry) => Ok((view.root.to_owned(), entry)),
-                None => Err(Trouble::NoNote { path: path.to_owned() }),
+                None => Err(WorkspaceError::NoNote { path: path.to_owned() }),
             }
         })?;
         let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
@@ -63,9 +63,9 @@ impl Memory {
         Ok(json!(NoteForgotten { forgotten: slip.title, id: slip.id, undo, meta }))
     }
 
-    fn store_away(&self, file: &Path, slip: &Forgotten) -> Result<String, Trouble> {
+    fn store_away(&self, file: &Path, slip: &Forgotten) -> Result<String, WorkspaceError> {
         let attic = attic(&self.home);
-        let failed = |path: &Path, source: io::Error| Trouble::Write { path: path.to_owned(), source };
+        let failed = |path: &Path, source: io::Error| WorkspaceError::Write { path: path.to_owned(), source };
         let make = |path: &Path| DirBuilder::new().recursive(true).mode(0o700).create(path);
         make(&attic).map_err(|error| failed(&attic, error))?;
         let mut random = [0; 4];
@@ -97,25 +97,25 @@ impl Forgotten {
     }
 
     /// Puts a note back to where it was, and returns where that is. What is there by now stays; then it is numbered.
-    pub fn restore(home: &Path, id: &str) -> Result<PathBuf, Trouble> {
+    pub fn restore(home: &Path, id: &str) -> Result<PathBuf, WorkspaceError> {
         let slip = Self::read(home, id)?;
-        let root = slip.root.canonicalize().map_err(|_| Trouble::NoRoot { root: slip.root.clone() })?;
+        let root = slip.root.canonicalize().map_err(|_| WorkspaceError::NoRoot { root: slip.root.clone() })?;
         let folder = attic(home).join(id);
         let kept = folder.join(FILE);
-        let bytes = fs::read(&kept).map_err(|source| Trouble::Write { path: kept, source })?;
+        let bytes = fs::read(&kept).map_err(|source| WorkspaceError::Write { path: kept, source })?;
         let (parent, name) = slip.path.rsplit_once('/').unwrap_or(("", &slip.path));
         if slip.path.split('/').any(|part| part == "..") {
-            return Err(Trouble::NotForgotten { id: id.to_owned() });
+            return Err(WorkspaceError::NotForgotten { id: id.to_owned() });
         }
         make_folders(&root, parent)?;
         let stem = name.rsplit_once('.').map_or(name, |(stem, _)| stem);
         let path = write_new(&root.join(parent), stem, &bytes)?;
-        fs::remove_dir_all(&folder).map_err(|source| Trouble::Write { path: folder, source })?;
+        fs::remove_dir_all(&folder).map_err(|source| WorkspaceError::Write { path: folder, source })?;
         Ok(path)
     }
 
-    fn read(home: &Path, id: &str) -> Result<Self, Trouble> {
-        let unknown = || Trouble::NotForgotten { id: id.to_owned() };
+    fn read(home: &Path, id: &str) -> Result<Self, WorkspaceError> {
+        let unknown = || WorkspaceError::NotForgotten { id: id.to_owned() };
         if id.is_empty() || !id.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-') {
             return Err(unknown());
         }

@@ -6,19 +6,19 @@ mod tree;
 use std::collections::BTreeMap;
 
 use prism_api::workspace::{NoteView, WorkspaceContext};
-use prism_store::memory::{Entry, Filter, Reach};
+use prism_store::memory::{DocumentEntry, DocumentFilter, ScopeReach};
 use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::{
-    Memory, Progress, Scope, Trouble, View, front_matter, layout::OVERVIEW, scan, scope::Place,
-    search::with_front_matter,
+    IndexProgress, MemoryView, NoteScope, WorkspaceError, WorkspaceMemory, front_matter, layout::OVERVIEW, scan,
+    scope::ResolvedScope, search::with_front_matter,
 };
 
 /// What to tell of.
 #[derive(Clone, Debug, Default)]
-pub struct Context {
-    pub scope: Scope,
+pub struct ContextQuery {
+    pub scope: NoteScope,
     /// Topics to list besides, each a folder `_<topic>`.
     pub topics: Vec<String>,
     /// Leave out everything but the topics.
@@ -26,13 +26,13 @@ pub struct Context {
     pub statuses: Vec<String>,
     pub tags: Vec<String>,
     pub categories: Vec<String>,
-    pub tier: Tier,
+    pub tier: ContextTier,
 }
 
 /// How much of each note.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "snake_case")]
-pub enum Tier {
+pub enum ContextTier {
     // The scope's overview and the map alone; of notes only how many there are.
     Overview,
     // The front matter of each note.
@@ -44,7 +44,7 @@ pub enum Tier {
     Full,
 }
 
-impl Tier {
+impl ContextTier {
     /// Every value, from the least to the most.
     pub const ALL: [Self; 3] = [Self::Overview, Self::FrontMatter, Self::Full];
 
@@ -78,37 +78,41 @@ const MAX_RECENT: usize = 10;
 /// Files named for what is wrong with them.
 const MAX_PROBLEMS: usize = 10;
 
-impl Memory {
+impl WorkspaceMemory {
     /// Tells what there is to know about a scope.
-    pub fn context(&self, context: &Context, progress: &mut dyn FnMut(Progress)) -> Result<Value, Trouble> {
+    pub fn context(
+        &self,
+        context: &ContextQuery,
+        progress: &mut dyn FnMut(IndexProgress),
+    ) -> Result<Value, WorkspaceError> {
         self.answer(progress, |view| {
             let place = context.scope.find(view)?;
-            Writing::new(view, context, &place).all()
+            ContextWriter::new(view, context, &place).all()
         })
     }
 }
 
 /// An answer that is being put together.
-struct Writing<'a> {
-    view: &'a View<'a>,
-    context: &'a Context,
-    place: &'a Place,
+struct ContextWriter<'a> {
+    view: &'a MemoryView<'a>,
+    context: &'a ContextQuery,
+    place: &'a ResolvedScope,
     answer: WorkspaceContext,
     left: usize,
 }
 
-impl<'a> Writing<'a> {
-    fn new(view: &'a View<'a>, context: &'a Context, place: &'a Place) -> Self {
+impl<'a> ContextWriter<'a> {
+    fn new(view: &'a MemoryView<'a>, context: &'a ContextQuery, place: &'a ResolvedScope) -> Self {
         Self { view, context, place, answer: WorkspaceContext::default(), left: MAX_BYTES }
     }
 
-    fn all(mut self) -> Result<Value, Trouble> {
+    fn all(mut self) -> Result<Value, WorkspaceError> {
         let root = self.view.root.to_string_lossy().into_owned();
         let (workspace, scope) = (self.place.workspace.clone(), self.place.shown());
         let scope = (!self.place.domain.is_empty()).then_some(scope);
         [Some(&root), Some(&workspace), scope.as_ref()].into_iter().flatten().for_each(|text| self.spend(text));
         (self.answer.root, self.answer.workspace, self.answer.scope) = (root, workspace, scope);
-        let listed = self.context.tier != Tier::Overview;
+        let listed = self.context.tier != ContextTier::Overview;
         if !self.context.only_topics {
             self.overview()?;
             let tree = tree::of(self.view, self.place);
@@ -131,9 +135,10 @@ impl<'a> Writing<'a> {
     }
 
     /// The scope's own overview, in full (T1); one that has none is told by the next above that has.
-    fn overview(&mut self) -> Result<(), Trouble> {
-        let (entries, _) = self.view.index.entries(&self.scoped(&[OVERVIEW], Reach::AboveAndBelow), usize::MAX >> 1)?;
-        let Place { domain, repository, .. } = self.place;
+    fn overview(&mut self) -> Result<(), WorkspaceError> {
+        let (entries, _) =
+            self.view.index.entries(&self.scoped(&[OVERVIEW], ScopeReach::AboveAndBelow), usize::MAX >> 1)?;
+        let ResolvedScope { domain, repository, .. } = self.place;
         let ladder = [(domain.as_str(), repository.as_str()), (domain.as_str(), ""), ("", "")];
         let at = |(domain, repository): &(&str, &str)| {
             let here = entries.iter().filter(|entry| entry.domain == *domain && entry.repository == *repository);
@@ -154,25 +159,27 @@ impl<'a> Writing<'a> {
     }
 
     /// The overviews of the scopes below (T0): where to go on.
-    fn overviews(&mut self) -> Result<Vec<NoteView>, Trouble> {
-        let (mut entries, total) = self.view.index.entries(&self.scoped(&[OVERVIEW], Reach::Below), MAX_ENTRIES)?;
+    fn overviews(&mut self) -> Result<Vec<NoteView>, WorkspaceError> {
+        let (mut entries, total) =
+            self.view.index.entries(&self.scoped(&[OVERVIEW], ScopeReach::Below), MAX_ENTRIES)?;
         entries.sort_by(|a, b| a.path.cmp(&b.path));
-        let own = |entry: &Entry| entry.domain == self.place.domain && entry.repository == self.place.repository;
-        let below: Vec<Entry> = entries.iter().filter(|entry| !own(entry)).cloned().collect();
+        let own =
+            |entry: &DocumentEntry| entry.domain == self.place.domain && entry.repository == self.place.repository;
+        let below: Vec<DocumentEntry> = entries.iter().filter(|entry| !own(entry)).cloned().collect();
         let total = total as usize - (entries.len() - below.len());
         Ok(self.listed("overviews", below, total))
     }
 
-    fn recent(&mut self) -> Result<Vec<NoteView>, Trouble> {
+    fn recent(&mut self) -> Result<Vec<NoteView>, WorkspaceError> {
         let (entries, _) = self.view.index.recent(&self.notes(&["plan", "note"]), MAX_RECENT)?;
         let total = entries.len();
         Ok(self.listed("recent", entries, total))
     }
 
-    fn topics(&mut self) -> Result<(), Trouble> {
+    fn topics(&mut self) -> Result<(), WorkspaceError> {
         let places = self.view.index.places()?;
         let in_scope = |[workspace, domain, repository, topic]: &[String; 4]| {
-            let Place { workspace: w, domain: d, repository: r } = self.place;
+            let ResolvedScope { workspace: w, domain: d, repository: r } = self.place;
             let within = |part: &String, of: &String| of.is_empty() || part.is_empty() || part == of;
             workspace == w && within(domain, d) && within(repository, r) && !topic.is_empty()
         };
@@ -190,7 +197,7 @@ impl<'a> Writing<'a> {
                 self.answer.left_out.push(format!("there is no topic {topic:?} here; there are: {}", names.join(", ")));
                 continue;
             }
-            let filter = Filter { topic: Some(topic.to_owned()), ..self.notes(&[]) };
+            let filter = DocumentFilter { topic: Some(topic.to_owned()), ..self.notes(&[]) };
             let name = format!("topic:{topic}");
             let notes = self.section(&name, &filter)?;
             self.answer.asked_topics.insert(name, notes);
@@ -201,7 +208,7 @@ impl<'a> Writing<'a> {
         Ok(())
     }
 
-    fn counts(&mut self) -> Result<(), Trouble> {
+    fn counts(&mut self) -> Result<(), WorkspaceError> {
         let mut counts = BTreeMap::new();
         for kind in ["decision", "lesson", "plan", "note"] {
             let (_, count) = self.view.index.entries(&self.notes(&[kind]), 0)?;
@@ -213,8 +220,8 @@ impl<'a> Writing<'a> {
     }
 
     /// What every reader of the files should know of.
-    fn problems(&mut self) -> Result<(), Trouble> {
-        let filter = Filter { troubled: true, ..self.scoped(&[], Reach::AboveAndBelow) };
+    fn problems(&mut self) -> Result<(), WorkspaceError> {
+        let filter = DocumentFilter { troubled: true, ..self.scoped(&[], ScopeReach::AboveAndBelow) };
         let (entries, total) = self.view.index.entries(&filter, MAX_PROBLEMS)?;
         let mut problems: Vec<String> = self.view.remarks.iter().take(MAX_PROBLEMS).cloned().collect();
         problems.extend(entries.iter().map(|entry| format!("{}: {}", entry.path, entry.problem)));
@@ -225,18 +232,18 @@ impl<'a> Writing<'a> {
         Ok(())
     }
 
-    fn section(&mut self, name: &str, filter: &Filter) -> Result<Vec<NoteView>, Trouble> {
+    fn section(&mut self, name: &str, filter: &DocumentFilter) -> Result<Vec<NoteView>, WorkspaceError> {
         let (entries, total) = self.view.index.entries(filter, MAX_ENTRIES)?;
         Ok(self.listed(name, entries, total as usize))
     }
 
     /// Returns as many entries as there is room for, and counts the rest.
-    fn listed(&mut self, name: &str, entries: Vec<Entry>, total: usize) -> Vec<NoteView> {
+    fn listed(&mut self, name: &str, entries: Vec<DocumentEntry>, total: usize) -> Vec<NoteView> {
         let mut list = Vec::new();
         let count = entries.len();
         for entry in entries {
             let mut value = with_front_matter(&entry);
-            if self.context.tier == Tier::Full && entry.kind != OVERVIEW {
+            if self.context.tier == ContextTier::Full && entry.kind != OVERVIEW {
                 value.body = Some(self.body(&entry, MAX_BODY_BYTES));
             }
             let size = json!(value).to_string().len() + 1;
@@ -248,7 +255,7 @@ impl<'a> Writing<'a> {
         }
         let missing = total.max(count) - list.len();
         if missing > 0 {
-            let shorter = if self.context.tier == Tier::Full { ", ask for tier front_matter" } else { "" };
+            let shorter = if self.context.tier == ContextTier::Full { ", ask for tier front_matter" } else { "" };
             self.answer.left_out.push(format!(
                 "{missing} of {total} in {name}: name a domain or repository, filter by tags or status{shorter}, or use \
                  workspace_search"
@@ -258,7 +265,7 @@ impl<'a> Writing<'a> {
     }
 
     /// The text of a note, from its file: the index keeps words, not texts.
-    fn body(&self, entry: &Entry, most: usize) -> String {
+    fn body(&self, entry: &DocumentEntry, most: usize) -> String {
         let Ok(text) =
             scan::note_at(self.view.root, &entry.path).and_then(|note| super::document::read(self.view.root, &note))
         else {
@@ -278,24 +285,24 @@ impl<'a> Writing<'a> {
     }
 
     /// Notes of the scope, of what is below it and of what is above it, as the caller wants them.
-    fn notes(&self, kinds: &[&str]) -> Filter {
-        Filter {
+    fn notes(&self, kinds: &[&str]) -> DocumentFilter {
+        DocumentFilter {
             tags: self.context.tags.clone(),
             statuses: self.context.statuses.clone(),
             categories: self.context.categories.clone(),
-            ..self.scoped(kinds, Reach::AboveAndBelow)
+            ..self.scoped(kinds, ScopeReach::AboveAndBelow)
         }
     }
 
-    fn scoped(&self, kinds: &[&str], reach: Reach) -> Filter {
+    fn scoped(&self, kinds: &[&str], reach: ScopeReach) -> DocumentFilter {
         let given = |name: &String| (!name.is_empty()).then(|| name.clone());
-        Filter {
+        DocumentFilter {
             workspace: Some(self.place.workspace.clone()),
             domain: given(&self.place.domain),
             repository: given(&self.place.repository),
             reach,
             kinds: kinds.iter().map(|kind| (*kind).to_owned()).collect(),
-            ..Filter::default()
+            ..DocumentFilter::default()
         }
     }
 }

@@ -7,19 +7,19 @@ use std::{
     time::SystemTime,
 };
 
-use prism_store::memory::{Document, Stamp};
+use prism_store::memory::{DocumentStamp, IndexedDocument};
 
 use super::{
     front_matter,
     layout::{OVERVIEW, TOPICS},
-    scan::{self, Note},
+    scan::{self, NoteFile},
 };
 
 /// The text of a file, and what is wrong with it.
 #[derive(Debug)]
-pub(super) struct Text {
+pub(super) struct NoteText {
     pub(super) text: String,
-    pub(super) stamp: Stamp,
+    pub(super) stamp: DocumentStamp,
     pub(super) problem: Option<String>,
 }
 
@@ -31,7 +31,7 @@ pub(super) const MAX_FILE_BYTES: u64 = 1 << 20;
 const UNSETTLED_NS: i64 = 50_000_000;
 
 /// Reads the file that the walk saw. Another one in its place is an error: a link out of the root, perhaps.
-pub(super) fn read(root: &Path, note: &Note) -> io::Result<Text> {
+pub(super) fn read(root: &Path, note: &NoteFile) -> io::Result<NoteText> {
     let file = File::open(root.join(&note.path))?;
     let found = file.metadata()?;
     if scan::identity(&found) != note.identity {
@@ -59,11 +59,11 @@ pub(super) fn read(root: &Path, note: &Note) -> io::Result<Text> {
         (_, true) => Some("it is not UTF-8: characters that cannot be read are shown as \u{fffd}".to_owned()),
         _ => None,
     };
-    Ok(Text { text, stamp, problem })
+    Ok(NoteText { text, stamp, problem })
 }
 
 /// Makes of a note and its text what the index keeps.
-pub(super) fn document(note: &Note, read: &Text) -> Document {
+pub(super) fn document(note: &NoteFile, read: &NoteText) -> IndexedDocument {
     let parts = front_matter::split(&read.text);
     let matter = &parts.front_matter;
     let name = note.path.rsplit('/').next().unwrap_or(&note.path);
@@ -72,7 +72,7 @@ pub(super) fn document(note: &Note, read: &Text) -> Document {
     let kind = Some(said_kind.as_str()).filter(|kind| note.kind != OVERVIEW && is_kind(kind)).unwrap_or(note.kind);
     let title = front_matter::text(matter, &["title", "name"]);
     let created = front_matter::text(matter, &["created", "date"]);
-    Document {
+    IndexedDocument {
         path: note.path.clone(),
         stamp: read.stamp,
         workspace: note.place.workspace.clone(),
@@ -141,17 +141,17 @@ mod tests {
     use tempfile::TempDir;
 
     use super::*;
-    use crate::{layout::Place, scan::Bounds, scan::scan};
+    use crate::{layout::FolderOwner, scan::ScanBounds, scan::scan};
 
-    fn made(path: &str, text: &str) -> Document {
-        let note = Note {
+    fn made(path: &str, text: &str) -> IndexedDocument {
+        let note = NoteFile {
             path: path.to_owned(),
-            place: Arc::new(Place::default()),
+            place: Arc::new(FolderOwner::default()),
             kind: "note",
-            stamp: Stamp::default(),
+            stamp: DocumentStamp::default(),
             identity: (0, 0),
         };
-        document(&note, &Text { text: text.to_owned(), stamp: Stamp::default(), problem: None })
+        document(&note, &NoteText { text: text.to_owned(), stamp: DocumentStamp::default(), problem: None })
     }
 
     // W-02
@@ -186,7 +186,7 @@ mod tests {
         let long = "é".repeat(MAX_FILE_BYTES as usize);
         fs::write(root.path().join("notes/long.md"), format!("x{long}")).unwrap();
         fs::write(root.path().join("notes/garbled.md"), b"caf\xe9 au lait").unwrap();
-        for note in scan(root.path(), Bounds::USUAL, &mut |_| ()).unwrap().notes {
+        for note in scan(root.path(), ScanBounds::USUAL, &mut |_| ()).unwrap().notes {
             let text = read(root.path(), &note).unwrap();
             let problem = text.problem.unwrap();
             if note.path.contains("long") {
@@ -205,7 +205,7 @@ mod tests {
         fs::create_dir(root.path().join("notes")).unwrap();
         let file = fs::File::create(root.path().join("notes/a.md")).unwrap();
         let stamp = || {
-            let note = scan(root.path(), Bounds::USUAL, &mut |_| ()).unwrap().notes.remove(0);
+            let note = scan(root.path(), ScanBounds::USUAL, &mut |_| ()).unwrap().notes.remove(0);
             (read(root.path(), &note).unwrap().stamp.mtime_ns, note.stamp.mtime_ns)
         };
         // In the future, as on a share whose clock is ahead.
@@ -223,7 +223,7 @@ mod tests {
         fs::create_dir(root.path().join("notes")).unwrap();
         fs::write(&path, "mine").unwrap();
         fs::write(root.path().join("secret"), "not mine").unwrap();
-        let note = scan(root.path(), Bounds::USUAL, &mut |_| ()).unwrap().notes.remove(0);
+        let note = scan(root.path(), ScanBounds::USUAL, &mut |_| ()).unwrap().notes.remove(0);
         fs::remove_file(&path).unwrap();
         std::os::unix::fs::symlink(root.path().join("secret"), &path).unwrap();
         assert!(read(root.path(), &note).is_err());

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 /// A file's two parts.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Parts<'a> {
+pub(super) struct NoteParts<'a> {
     pub(super) front_matter: Map<String, Value>,
     pub(super) body: &'a str,
     pub(super) problem: Option<String>,
@@ -15,9 +15,10 @@ pub(super) struct Parts<'a> {
 const MAX_BYTES: usize = 64 << 10;
 
 /// Takes a file apart.
-pub(super) fn split(text: &str) -> Parts<'_> {
+pub(super) fn split(text: &str) -> NoteParts<'_> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-    let whole = |problem: Option<&str>| Parts { body: text, problem: problem.map(str::to_owned), ..Parts::default() };
+    let whole =
+        |problem: Option<&str>| NoteParts { body: text, problem: problem.map(str::to_owned), ..NoteParts::default() };
     let Some(rest) = after_fence(text, &["---"]) else { return whole(None) };
     let Some((yaml, body)) = to_fence(rest) else {
         // A single line of dashes is a rule, unless keys follow it.
@@ -28,8 +29,8 @@ pub(super) fn split(text: &str) -> Parts<'_> {
         return whole(Some("its front matter is longer than 64 KiB and was taken for text"));
     }
     match parse(yaml) {
-        Ok(Value::Object(front_matter)) => Parts { front_matter, body, problem: None },
-        Ok(Value::Null) => Parts { body, ..Parts::default() },
+        Ok(Value::Object(front_matter)) => NoteParts { front_matter, body, problem: None },
+        Ok(Value::Null) => NoteParts { body, ..NoteParts::default() },
         // Text between two rules.
         Ok(Value::String(_)) => whole(None),
         Ok(_) => whole(Some("its front matter is no list of `key: value` lines and was taken for text")),

@@ -23,21 +23,21 @@ use std::{
 
 /// The bases of a root.
 #[derive(Clone, Debug)]
-pub(super) struct Layout {
+pub(super) struct WorkspaceLayout {
     /// Never empty, and the one to write to first.
-    pub(super) bases: Vec<Base>,
+    pub(super) bases: Vec<WorkspaceBase>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Base {
+pub(super) struct WorkspaceBase {
     /// Relative to the root, with slashes; empty for the root itself.
     pub(super) folder: String,
     pub(super) workspace: String,
-    pub(super) holds: Holds,
+    pub(super) holds: BaseContent,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Holds {
+pub(super) enum BaseContent {
     /// Every Markdown file in it is a note.
     Memory,
     /// It is a project, with notes in some folders.
@@ -46,7 +46,7 @@ pub(super) enum Holds {
 
 /// Whose a folder's files are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct FolderOwner {
     pub(super) workspace: String,
     pub(super) domain: String,
     pub(super) repository: String,
@@ -72,7 +72,7 @@ pub(super) const OVERVIEW: &str = "overview";
 
 // === impl Layout ===
 
-impl Layout {
+impl WorkspaceLayout {
     /// Looks at a root, which is a folder.
     pub(super) fn of(root: &Path) -> io::Result<Self> {
         let own_name = root.file_name().map_or("workspace".into(), |name| name.to_string_lossy().into_owned());
@@ -82,14 +82,18 @@ impl Layout {
                 let entry = entry?;
                 let Some(name) = entry.file_name().to_str().map(str::to_owned) else { continue };
                 if entry.file_type()?.is_dir() && !is_skipped(&name) {
-                    bases.push(Base { folder: format!("{TREE}/{name}"), workspace: name, holds: Holds::Memory });
+                    bases.push(WorkspaceBase {
+                        folder: format!("{TREE}/{name}"),
+                        workspace: name,
+                        holds: BaseContent::Memory,
+                    });
                 }
             }
             bases.sort_by(|a, b| a.workspace.cmp(&b.workspace));
         }
-        let own = Base { folder: OWN.to_owned(), workspace: own_name.clone(), holds: Holds::Memory };
+        let own = WorkspaceBase { folder: OWN.to_owned(), workspace: own_name.clone(), holds: BaseContent::Memory };
         if bases.is_empty() {
-            bases.push(Base { folder: String::new(), workspace: own_name, holds: Holds::Project });
+            bases.push(WorkspaceBase { folder: String::new(), workspace: own_name, holds: BaseContent::Project });
         }
         if is_folder(&root.join(OWN)) {
             bases.push(own);
@@ -105,14 +109,14 @@ impl Layout {
     }
 
     /// Returns the bases of one workspace.
-    pub(super) fn of_workspace<'a>(&'a self, workspace: &'a str) -> impl Iterator<Item = &'a Base> {
+    pub(super) fn of_workspace<'a>(&'a self, workspace: &'a str) -> impl Iterator<Item = &'a WorkspaceBase> {
         self.bases.iter().filter(move |base| base.workspace == workspace)
     }
 }
 
 // === impl Base ===
 
-impl Base {
+impl WorkspaceBase {
     /// Returns the folder of a scope, relative to the root.
     pub(super) fn scope(&self, domain: &str, repository: &str) -> String {
         let parts = [self.folder.as_str(), domain, repository];
@@ -122,13 +126,13 @@ impl Base {
 
 // === impl Place ===
 
-impl Place {
-    pub(super) fn of(base: &Base) -> Self {
+impl FolderOwner {
+    pub(super) fn of(base: &WorkspaceBase) -> Self {
         Self { workspace: base.workspace.clone(), ..Self::default() }
     }
 
     /// Returns the place of a folder in this one; none if nothing in it can be a note.
-    pub(super) fn enter(&self, name: &str, holds: Holds) -> Option<Self> {
+    pub(super) fn enter(&self, name: &str, holds: BaseContent) -> Option<Self> {
         let mut place = self.clone();
         if !self.topic.is_empty() || self.below > 0 {
             place.below += 1;
@@ -138,7 +142,7 @@ impl Place {
             place.domain = name.to_owned();
         } else if self.repository.is_empty() {
             place.repository = name.to_owned();
-        } else if holds == Holds::Memory {
+        } else if holds == BaseContent::Memory {
             place.below = 1;
         } else {
             return None;
@@ -147,7 +151,7 @@ impl Place {
     }
 
     /// Returns what a file here is, by its name; none if it is not of the memory.
-    pub(super) fn kind(&self, name: &str, holds: Holds) -> Option<&'static str> {
+    pub(super) fn kind(&self, name: &str, holds: BaseContent) -> Option<&'static str> {
         let (stem, extension) = name.rsplit_once('.')?;
         if !matches!(extension.to_ascii_lowercase().as_str(), "md" | "markdown") || stem.is_empty() {
             return None;
@@ -157,7 +161,7 @@ impl Place {
             return Some(OVERVIEW);
         }
         if self.topic.is_empty() {
-            return (holds == Holds::Memory).then_some("note");
+            return (holds == BaseContent::Memory).then_some("note");
         }
         // A folder of decisions may say what it is for; that is no decision.
         let of_topic = || TOPICS.iter().find(|(topic, _)| *topic == self.topic).map(|(_, kind)| *kind);
@@ -212,16 +216,16 @@ mod tests {
 
     use super::*;
 
-    fn place_of(path: &str, holds: Holds) -> Option<(Place, &'static str)> {
-        let base = Base { folder: String::new(), workspace: "w".to_owned(), holds };
+    fn place_of(path: &str, holds: BaseContent) -> Option<(FolderOwner, &'static str)> {
+        let base = WorkspaceBase { folder: String::new(), workspace: "w".to_owned(), holds };
         let mut folders: Vec<&str> = path.split('/').collect();
         let name = folders.pop().unwrap();
-        let place = folders.iter().try_fold(Place::of(&base), |place, folder| place.enter(folder, holds))?;
+        let place = folders.iter().try_fold(FolderOwner::of(&base), |place, folder| place.enter(folder, holds))?;
         let kind = place.kind(name, holds)?;
         Some((place, kind))
     }
 
-    fn shown(path: &str, holds: Holds) -> String {
+    fn shown(path: &str, holds: BaseContent) -> String {
         place_of(path, holds)
             .map_or("-".to_owned(), |(p, kind)| format!("{}|{}|{}|{kind}", p.domain, p.repository, p.topic))
     }
@@ -245,8 +249,8 @@ mod tests {
             ("shop/web/notes/decisions/a.md", "shop|web|notes|note", "shop|web|notes|note"),
             ("_features/x/long-term.md", "||features|note", "||features|note"),
         ] {
-            assert_eq!(shown(path, Holds::Memory), memory, "{path}");
-            assert_eq!(shown(path, Holds::Project), project, "{path}");
+            assert_eq!(shown(path, BaseContent::Memory), memory, "{path}");
+            assert_eq!(shown(path, BaseContent::Project), project, "{path}");
         }
     }
 
@@ -256,7 +260,12 @@ mod tests {
         let root = TempDir::new().unwrap();
         let name = root.path().file_name().unwrap().to_str().unwrap().to_owned();
         let folders = || -> Vec<(String, String)> {
-            Layout::of(root.path()).unwrap().bases.into_iter().map(|base| (base.folder, base.workspace)).collect()
+            WorkspaceLayout::of(root.path())
+                .unwrap()
+                .bases
+                .into_iter()
+                .map(|base| (base.folder, base.workspace))
+                .collect()
         };
         let pair = |folder: &str, workspace: &str| (folder.to_owned(), workspace.to_owned());
         assert_eq!(folders(), [pair("", &name)]);

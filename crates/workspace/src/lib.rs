@@ -2,7 +2,7 @@
 //! one (W-01 … W-04). The notes are Markdown files in the workspace, and those files are the truth; the index of them
 //! lies in Prism's own folder and is brought up to date before every answer.
 //!
-//! [`Memory`] is the one way in, for the MCP server and the command line alike. Where notes lie is said in `layout.rs`.
+//! [`WorkspaceMemory`] is the one way in, for the MCP server and the command line alike. Where notes lie is said in `layout.rs`.
 
 mod attic;
 mod context;
@@ -25,41 +25,41 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prism_os::watch::Watch;
-use prism_store::memory::{Change, MemoryError, MemoryIndex, Opening, Stamp};
+use prism_os::watch::FolderWatch;
+use prism_store::memory::{DocumentStamp, IndexChange, IndexOrigin, MemoryError, MemoryIndex};
 
 pub use attic::Forgotten;
-pub use context::{Context, Tier};
+pub use context::{ContextQuery, ContextTier};
 pub use layout::nearest_root;
-pub use scope::Scope;
-pub use search::{Listing, Search};
+pub use scope::NoteScope;
+pub use search::{NoteListQuery, Search};
 pub use tools::{NAME, server};
-pub use writing::{Kind, Remember};
+pub use writing::{NewNote, NoteKind};
 
-use layout::Layout;
-use scan::{Bounds, Note, Scan};
+use layout::WorkspaceLayout;
+use scan::{MemoryScan, NoteFile, ScanBounds};
 
 /// The memory of the workspace at a root.
 #[derive(Debug)]
-pub struct Memory {
+pub struct WorkspaceMemory {
     /// None is set.
     root: Option<PathBuf>,
     home: PathBuf,
     /// Held while the files are walked and the index is asked, by threads that may block. Callers take turns: each of
     /// them needs the index to be up to date first, and only one can see to that.
-    open: Mutex<Option<Open>>,
+    open: Mutex<Option<OpenIndex>>,
 }
 
 /// How far an indexing is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Progress {
+pub struct IndexProgress {
     pub done: usize,
     pub total: usize,
 }
 
 /// What an indexing came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Indexed {
+pub struct IndexReport {
     pub notes: usize,
     pub read: usize,
     pub removed: usize,
@@ -68,7 +68,7 @@ pub struct Indexed {
 
 /// Why there is no answer. The text says what to do next.
 #[derive(Debug, thiserror::Error)]
-pub enum Trouble {
+pub enum WorkspaceError {
     #[error(
         "Prism does not know which workspace is meant; set [workspace] root in prism.toml, or start it with \
          `prism serve --workspace FOLDER`"
@@ -114,26 +114,26 @@ pub enum Trouble {
 
 /// An index that was up to date a moment ago.
 #[derive(Debug)]
-struct Open {
+struct OpenIndex {
     index: MemoryIndex,
     /// What is in the index, and the version of it that this was read from.
-    known: HashMap<String, Stamp>,
+    known: HashMap<String, DocumentStamp>,
     version: i64,
     /// When the last walk over the files began.
     walked: Instant,
     /// Device and inode of the root that was walked over.
     root: Option<(u64, u64)>,
     /// Says whether anything has changed since; none if it could not be said of every folder.
-    watch: Option<Watch>,
-    layout: Layout,
+    watch: Option<FolderWatch>,
+    layout: WorkspaceLayout,
     remarks: Vec<String>,
 }
 
 /// What a question is answered from: the index, up to date, and where the files are.
-struct View<'a> {
+struct MemoryView<'a> {
     root: &'a Path,
     index: &'a MemoryIndex,
-    layout: &'a Layout,
+    layout: &'a WorkspaceLayout,
     /// What every answer has to mention.
     remarks: &'a [String],
 }
@@ -147,7 +147,7 @@ const TRUST: Duration = Duration::from_secs(60);
 
 // === impl Memory ===
 
-impl Memory {
+impl WorkspaceMemory {
     /// Names the memory of a root. Nothing is looked at before something is asked; a root that is missing then is an
     /// error, each time.
     #[must_use]
@@ -157,12 +157,12 @@ impl Memory {
 
     /// Refuses who works in other folders than those of this memory: one memory is not to be written from another's
     /// workspace.
-    pub fn admit(&self, folders: &[PathBuf]) -> Result<(), Trouble> {
+    pub fn admit(&self, folders: &[PathBuf]) -> Result<(), WorkspaceError> {
         let root = self.real_root()?;
         let real = |folder: &PathBuf| folder.canonicalize().unwrap_or_else(|_| folder.clone());
         match folders.first() {
             Some(first) if !folders.iter().any(|folder| real(folder).starts_with(&root)) => {
-                Err(Trouble::Elsewhere { root, from: first.clone() })
+                Err(WorkspaceError::Elsewhere { root, from: first.clone() })
             }
             _ => Ok(()),
         }
@@ -174,7 +174,7 @@ impl Memory {
     }
 
     /// Brings the index up to date.
-    pub fn index(&self, progress: &mut dyn FnMut(Progress)) -> Result<Indexed, Trouble> {
+    pub fn index(&self, progress: &mut dyn FnMut(IndexProgress)) -> Result<IndexReport, WorkspaceError> {
         let root = self.real_root()?;
         let mut slot = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         let (open, indexed) = self.refresh(slot.take(), &root, progress)?;
@@ -183,7 +183,7 @@ impl Memory {
     }
 
     /// Throws the index away and builds it anew.
-    pub fn rebuild(&self, progress: &mut dyn FnMut(Progress)) -> Result<Indexed, Trouble> {
+    pub fn rebuild(&self, progress: &mut dyn FnMut(IndexProgress)) -> Result<IndexReport, WorkspaceError> {
         let root = self.real_root()?;
         let mut slot = self.open.lock().unwrap_or_else(PoisonError::into_inner);
         *slot = None;
@@ -196,9 +196,9 @@ impl Memory {
     /// Answers something from an index that is up to date.
     fn answer<T>(
         &self,
-        progress: &mut dyn FnMut(Progress),
-        mut ask: impl FnMut(&View<'_>) -> Result<T, Trouble>,
-    ) -> Result<T, Trouble> {
+        progress: &mut dyn FnMut(IndexProgress),
+        mut ask: impl FnMut(&MemoryView<'_>) -> Result<T, WorkspaceError>,
+    ) -> Result<T, WorkspaceError> {
         let asked = Instant::now();
         let root = self.real_root()?;
         let mut slot = self.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -207,7 +207,7 @@ impl Memory {
             was => self.refresh(was, &root, progress)?.0,
         };
         let mut answer = ask(&open.view(&root));
-        if answer.as_ref().is_err_and(Trouble::is_corruption) {
+        if answer.as_ref().is_err_and(WorkspaceError::is_corruption) {
             drop(open);
             self.discard(&root)?;
             open = self.refresh(None, &root, progress)?.0;
@@ -220,19 +220,19 @@ impl Memory {
     /// Opens the index if it is not open, and brings it up to date. On an error it is closed.
     fn refresh(
         &self,
-        was: Option<Open>,
+        was: Option<OpenIndex>,
         root: &Path,
-        progress: &mut dyn FnMut(Progress),
-    ) -> Result<(Open, Indexed), Trouble> {
+        progress: &mut dyn FnMut(IndexProgress),
+    ) -> Result<(OpenIndex, IndexReport), WorkspaceError> {
         let walked = Instant::now();
-        let mut refresh = |was: Option<Open>| {
+        let mut refresh = |was: Option<OpenIndex>| {
             let mut open = match was {
                 Some(open) => open,
                 None => self.open_index(root, walked)?,
             };
-            let scan = open.walk(root).map_err(|source| Trouble::Root { root: root.to_owned(), source })?;
+            let scan = open.walk(root).map_err(|source| WorkspaceError::Root { root: root.to_owned(), source })?;
             let indexed = open.bring_up_to_date(root, scan, progress)?;
-            Ok::<_, Trouble>((open, indexed))
+            Ok::<_, WorkspaceError>((open, indexed))
         };
         match refresh(was) {
             Err(trouble) if trouble.is_corruption() => {
@@ -243,20 +243,20 @@ impl Memory {
         }
     }
 
-    fn open_index(&self, root: &Path, walked: Instant) -> Result<Open, Trouble> {
+    fn open_index(&self, root: &Path, walked: Instant) -> Result<OpenIndex, WorkspaceError> {
         let path = self.index_path(root);
         let (index, opening) = MemoryIndex::open(&path, &root.to_string_lossy())?;
-        if let Opening::Replaced(why) = opening {
+        if let IndexOrigin::Replaced(why) = opening {
             tracing::warn!(path = %path.display(), why, "the index of a workspace is deleted and built anew");
         }
         // No version is negative, so what is known is read at first use.
-        let layout = Layout { bases: Vec::new() };
+        let layout = WorkspaceLayout { bases: Vec::new() };
         let known = HashMap::new();
-        Ok(Open { index, known, version: -1, walked, root: None, watch: None, layout, remarks: Vec::new() })
+        Ok(OpenIndex { index, known, version: -1, walked, root: None, watch: None, layout, remarks: Vec::new() })
     }
 
     /// Deletes an index that turned out to be broken while it was used.
-    fn discard(&self, root: &Path) -> Result<(), Trouble> {
+    fn discard(&self, root: &Path) -> Result<(), WorkspaceError> {
         let path = self.index_path(root);
         let why = "it is broken";
         tracing::warn!(path = %path.display(), why, "the index of a workspace is deleted and built anew");
@@ -270,24 +270,24 @@ impl Memory {
 
     /// Returns the root without links and dots. It being missing is said loudly: an empty answer would be taken for
     /// an empty memory.
-    fn real_root(&self) -> Result<PathBuf, Trouble> {
-        let set = self.root.as_ref().ok_or(Trouble::NotSet)?;
+    fn real_root(&self) -> Result<PathBuf, WorkspaceError> {
+        let set = self.root.as_ref().ok_or(WorkspaceError::NotSet)?;
         let root = || set.clone();
         match set.canonicalize() {
             Ok(real) if real.is_dir() => Ok(real),
-            Ok(_) => Err(Trouble::RootIsNoFolder { root: root() }),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(Trouble::NoRoot { root: root() }),
-            Err(error) if error.kind() == io::ErrorKind::NotADirectory => Err(Trouble::NoRoot { root: root() }),
-            Err(source) => Err(Trouble::Root { root: root(), source }),
+            Ok(_) => Err(WorkspaceError::RootIsNoFolder { root: root() }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Err(WorkspaceError::NoRoot { root: root() }),
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => Err(WorkspaceError::NoRoot { root: root() }),
+            Err(source) => Err(WorkspaceError::Root { root: root(), source }),
         }
     }
 }
 
 // === impl Open ===
 
-impl Open {
-    fn view<'a>(&'a self, root: &'a Path) -> View<'a> {
-        View { root, index: &self.index, layout: &self.layout, remarks: &self.remarks }
+impl OpenIndex {
+    fn view<'a>(&'a self, root: &'a Path) -> MemoryView<'a> {
+        MemoryView { root, index: &self.index, layout: &self.layout, remarks: &self.remarks }
     }
 
     /// Whether an answer may be given without a walk.
@@ -297,20 +297,20 @@ impl Open {
             return true;
         }
         let same_root = || identity(root).is_some_and(|root| self.root == Some(root));
-        let unchanged = |watch: &Watch| !watch.has_changed() && self.walked.elapsed() < TRUST && same_root();
+        let unchanged = |watch: &FolderWatch| !watch.has_changed() && self.walked.elapsed() < TRUST && same_root();
         self.watch.as_ref().is_some_and(unchanged)
     }
 
     /// Walks over the files, and watches every folder from before it is read: what changes later is seen by the walk
     /// or told by the watch.
-    fn walk(&mut self, root: &Path) -> io::Result<Scan> {
+    fn walk(&mut self, root: &Path) -> io::Result<MemoryScan> {
         self.walked = Instant::now();
         self.root = identity(root);
-        let mut watch = self.watch.take().or_else(|| Watch::new().ok());
+        let mut watch = self.watch.take().or_else(|| FolderWatch::new().ok());
         if let Some(watch) = &mut watch {
             watch.begin();
         }
-        let scan = scan::scan(root, Bounds::USUAL, &mut |folder| {
+        let scan = scan::scan(root, ScanBounds::USUAL, &mut |folder| {
             if watch.as_mut().is_some_and(|watch| watch.add(folder).is_err()) {
                 watch = None;
             }
@@ -323,21 +323,21 @@ impl Open {
     fn bring_up_to_date(
         &mut self,
         root: &Path,
-        scan: Scan,
-        progress: &mut dyn FnMut(Progress),
-    ) -> Result<Indexed, Trouble> {
+        scan: MemoryScan,
+        progress: &mut dyn FnMut(IndexProgress),
+    ) -> Result<IndexReport, WorkspaceError> {
         let version = self.index.version()?;
         if version != self.version {
             self.known = self.index.stamps()?.into_iter().collect();
             self.version = version;
         }
-        let Scan { layout, notes, mut remarks } = scan;
-        let same = |note: &Note| self.known.get(&note.path).is_some_and(|known| looks_same(known, &note.stamp));
-        let changed: Vec<&Note> = notes.iter().filter(|note| !same(note)).collect();
+        let MemoryScan { layout, notes, mut remarks } = scan;
+        let same = |note: &NoteFile| self.known.get(&note.path).is_some_and(|known| looks_same(known, &note.stamp));
+        let changed: Vec<&NoteFile> = notes.iter().filter(|note| !same(note)).collect();
         let new = changed.iter().filter(|note| !self.known.contains_key(&note.path)).count();
         // Every path is in the walk once; so if all that is known was seen, the numbers agree.
         let removed = if self.known.len() + new == notes.len() { Vec::new() } else { gone(&self.known, &notes) };
-        let indexed = |remarks: &[String]| Indexed {
+        let indexed = |remarks: &[String]| IndexReport {
             notes: notes.len(),
             read: changed.len(),
             removed: removed.len(),
@@ -349,7 +349,7 @@ impl Open {
             let mut stamps = Vec::with_capacity(total);
             let mut unread = Vec::new();
             let reading = changed.iter().enumerate().filter_map(|(done, note)| {
-                progress(Progress { done, total });
+                progress(IndexProgress { done, total });
                 match change(root, note, known.get(&note.path)) {
                     Ok((change, stamp)) => {
                         stamps.push((note.path.clone(), stamp));
@@ -363,9 +363,9 @@ impl Open {
                     }
                 }
             });
-            let removing = removed.iter().map(|path| Change::Remove { path: path.clone() });
+            let removing = removed.iter().map(|path| IndexChange::Remove { path: path.clone() });
             self.index.apply(reading.chain(removing))?;
-            progress(Progress { done: total, total });
+            progress(IndexProgress { done: total, total });
             self.known.extend(stamps);
             for path in &removed {
                 self.known.remove(path);
@@ -383,31 +383,31 @@ fn identity(root: &Path) -> Option<(u64, u64)> {
     std::fs::metadata(root).ok().map(|found| scan::identity(&found))
 }
 
-fn looks_same(known: &Stamp, seen: &Stamp) -> bool {
+fn looks_same(known: &DocumentStamp, seen: &DocumentStamp) -> bool {
     (known.size, known.mtime_ns, known.ctime_ns) == (seen.size, seen.mtime_ns, seen.ctime_ns)
 }
 
-fn gone(known: &HashMap<String, Stamp>, notes: &[Note]) -> Vec<String> {
+fn gone(known: &HashMap<String, DocumentStamp>, notes: &[NoteFile]) -> Vec<String> {
     let there: std::collections::HashSet<&str> = notes.iter().map(|note| note.path.as_str()).collect();
     known.keys().filter(|path| !there.contains(path.as_str())).cloned().collect()
 }
 
-fn change(root: &Path, note: &Note, known: Option<&Stamp>) -> io::Result<(Change, Stamp)> {
+fn change(root: &Path, note: &NoteFile, known: Option<&DocumentStamp>) -> io::Result<(IndexChange, DocumentStamp)> {
     let text = document::read(root, note)?;
     let stamp = text.stamp;
     // The same words at the same path are the same note: what else is known of it comes from the path.
     let change = match known {
         Some(known) if (known.content, known.size) == (stamp.content, stamp.size) => {
-            Change::Touch { path: note.path.clone(), stamp }
+            IndexChange::Touch { path: note.path.clone(), stamp }
         }
-        _ => Change::Put(Box::new(document::document(note, &text))),
+        _ => IndexChange::Put(Box::new(document::document(note, &text))),
     };
     Ok((change, stamp))
 }
 
 // === impl Trouble ===
 
-impl Trouble {
+impl WorkspaceError {
     fn is_corruption(&self) -> bool {
         matches!(self, Self::Index { source } if source.is_corruption())
     }
@@ -417,7 +417,7 @@ impl Trouble {
     }
 }
 
-impl From<MemoryError> for Trouble {
+impl From<MemoryError> for WorkspaceError {
     fn from(source: MemoryError) -> Self {
         Self::Index { source }
     }

@@ -9,35 +9,35 @@ use std::{
     sync::Arc,
 };
 
-use prism_store::memory::Stamp;
+use prism_store::memory::DocumentStamp;
 
-use super::layout::{self, Base, Holds, Layout, Place, is_folder, is_skipped};
+use super::layout::{self, BaseContent, FolderOwner, WorkspaceBase, WorkspaceLayout, is_folder, is_skipped};
 
 /// What the walk found.
 #[derive(Debug)]
-pub(super) struct Scan {
-    pub(super) layout: Layout,
-    pub(super) notes: Vec<Note>,
+pub(super) struct MemoryScan {
+    pub(super) layout: WorkspaceLayout,
+    pub(super) notes: Vec<NoteFile>,
     /// What was not looked at, in words.
     pub(super) remarks: Vec<String>,
 }
 
 /// One file of the memory.
 #[derive(Debug)]
-pub(super) struct Note {
+pub(super) struct NoteFile {
     /// Relative to the root, with slashes.
     pub(super) path: String,
-    pub(super) place: Arc<Place>,
+    pub(super) place: Arc<FolderOwner>,
     pub(super) kind: &'static str,
     /// Without the content's hash.
-    pub(super) stamp: Stamp,
+    pub(super) stamp: DocumentStamp,
     /// Device and inode: what is read later has to be this file.
     pub(super) identity: (u64, u64),
 }
 
 /// How far the walk goes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Bounds {
+pub(super) struct ScanBounds {
     /// Notes that are indexed. Those beyond are not found by any search, and every answer says so.
     pub(super) notes: usize,
     /// Files and folders that are looked at; the walk ends there, and every answer says so.
@@ -46,45 +46,45 @@ pub(super) struct Bounds {
     pub(super) depth: usize,
 }
 
-impl Bounds {
+impl ScanBounds {
     pub(super) const USUAL: Self = Self { notes: 50_000, entries: 500_000, depth: 24 };
 }
 
 /// Walks over all bases of a root. Symbolic links are not followed, so nothing outside of the root is ever read. Each
 /// folder is shown to `enter` before it is read.
-pub(super) fn scan(root: &Path, bounds: Bounds, enter: &mut dyn FnMut(&Path)) -> io::Result<Scan> {
+pub(super) fn scan(root: &Path, bounds: ScanBounds, enter: &mut dyn FnMut(&Path)) -> io::Result<MemoryScan> {
     // Where a base may appear.
     enter(root);
     for folder in layout::FOLDERS_OF_BASES.map(|folder| root.join(folder)).iter().filter(|folder| is_folder(folder)) {
         enter(folder);
     }
-    let layout = Layout::of(root)?;
-    let mut walk = Walk { root, bounds, enter, entries: 0, notes: Vec::new(), remarks: Vec::new() };
+    let layout = WorkspaceLayout::of(root)?;
+    let mut walk = ScanWalk { root, bounds, enter, entries: 0, notes: Vec::new(), remarks: Vec::new() };
     for base in &layout.bases {
         walk.base(base)?;
     }
-    let Walk { notes, remarks, .. } = walk;
-    Ok(Scan { layout, notes, remarks })
+    let ScanWalk { notes, remarks, .. } = walk;
+    Ok(MemoryScan { layout, notes, remarks })
 }
 
-struct Walk<'a> {
+struct ScanWalk<'a> {
     root: &'a Path,
-    bounds: Bounds,
+    bounds: ScanBounds,
     enter: &'a mut dyn FnMut(&Path),
     entries: usize,
-    notes: Vec<Note>,
+    notes: Vec<NoteFile>,
     remarks: Vec<String>,
 }
 
-struct Folder {
+struct ScanFolder {
     path: String,
-    place: Place,
+    place: FolderOwner,
     depth: usize,
 }
 
-impl Walk<'_> {
-    fn base(&mut self, base: &Base) -> io::Result<()> {
-        let mut folders = vec![Folder { path: base.folder.clone(), place: Place::of(base), depth: 0 }];
+impl ScanWalk<'_> {
+    fn base(&mut self, base: &WorkspaceBase) -> io::Result<()> {
+        let mut folders = vec![ScanFolder { path: base.folder.clone(), place: FolderOwner::of(base), depth: 0 }];
         while let Some(folder) = folders.pop() {
             let is_base = folder.depth == 0;
             match self.folder(folder, base.holds, &mut folders) {
@@ -103,7 +103,12 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn folder(&mut self, folder: Folder, holds: Holds, more: &mut Vec<Folder>) -> Result<(), (String, io::Error)> {
+    fn folder(
+        &mut self,
+        folder: ScanFolder,
+        holds: BaseContent,
+        more: &mut Vec<ScanFolder>,
+    ) -> Result<(), (String, io::Error)> {
         let failed = |error| (folder.path.clone(), error);
         let place = Arc::new(folder.place);
         let real = self.root.join(&folder.path);
@@ -126,14 +131,14 @@ impl Walk<'_> {
                         .push(format!("the folder {path} was not read: it lies more than {depth} folders deep"));
                     continue;
                 }
-                more.push(Folder { path, place, depth: folder.depth + 1 });
+                more.push(ScanFolder { path, place, depth: folder.depth + 1 });
             } else if kind.is_file() && !name.starts_with('.') {
                 let Some(kind) = place.kind(name, holds) else { continue };
                 // Gone by now: then it is no note.
                 let Ok(found) = entry.metadata() else { continue };
                 let path = joined(&folder.path, name);
                 let place = Arc::clone(&place);
-                self.notes.push(Note { path, place, kind, stamp: stamp(&found), identity: identity(&found) });
+                self.notes.push(NoteFile { path, place, kind, stamp: stamp(&found), identity: identity(&found) });
             }
         }
         Ok(())
@@ -160,16 +165,16 @@ fn joined(folder: &str, name: &str) -> String {
 }
 
 /// Looks at one file that is known to be a note. What it is and whose is not looked up again.
-pub(super) fn note_at(root: &Path, path: &str) -> io::Result<Note> {
+pub(super) fn note_at(root: &Path, path: &str) -> io::Result<NoteFile> {
     let found = fs::symlink_metadata(root.join(path))?;
-    let place = Arc::new(Place::default());
-    Ok(Note { path: path.to_owned(), place, kind: "note", stamp: stamp(&found), identity: identity(&found) })
+    let place = Arc::new(FolderOwner::default());
+    Ok(NoteFile { path: path.to_owned(), place, kind: "note", stamp: stamp(&found), identity: identity(&found) })
 }
 
 /// Returns by what a file is known to be unchanged, but for the content.
-pub(super) fn stamp(found: &Metadata) -> Stamp {
+pub(super) fn stamp(found: &Metadata) -> DocumentStamp {
     let ns = |seconds: i64, ns: i64| seconds.saturating_mul(1_000_000_000).saturating_add(ns);
-    Stamp {
+    DocumentStamp {
         size: i64::try_from(found.size()).unwrap_or(i64::MAX),
         mtime_ns: ns(found.mtime(), found.mtime_nsec()),
         ctime_ns: ns(found.ctime(), found.ctime_nsec()),
@@ -199,7 +204,7 @@ mod tests {
         root
     }
 
-    fn paths(scan: &Scan) -> Vec<&str> {
+    fn paths(scan: &MemoryScan) -> Vec<&str> {
         let mut paths: Vec<&str> = scan.notes.iter().map(|note| note.path.as_str()).collect();
         paths.sort_unstable();
         paths
@@ -221,7 +226,7 @@ mod tests {
         symlink(outside.path().join("notes"), root.path().join("lessons")).unwrap();
         symlink(outside.path().join("secret.md"), root.path().join("notes/link.md")).unwrap();
         symlink(root.path(), root.path().join("notes/loop")).unwrap();
-        let scan = scan(root.path(), Bounds::USUAL, &mut |_| ()).unwrap();
+        let scan = scan(root.path(), ScanBounds::USUAL, &mut |_| ()).unwrap();
         assert_eq!(paths(&scan), [".prism/memory/f.md", "notes/a.md"]);
         assert_eq!(scan.remarks, [""; 0]);
     }
@@ -233,21 +238,21 @@ mod tests {
             let scan = scan(root.path(), bounds, &mut |_| ()).unwrap();
             (scan.notes.len(), scan.remarks.join("; "))
         };
-        let (count, remarks) = with(Bounds { notes: 2, ..Bounds::USUAL });
+        let (count, remarks) = with(ScanBounds { notes: 2, ..ScanBounds::USUAL });
         assert_eq!(count, 2);
         assert!(remarks.contains("only 2 notes are indexed"), "{remarks}");
-        let (_, remarks) = with(Bounds { entries: 3, ..Bounds::USUAL });
+        let (_, remarks) = with(ScanBounds { entries: 3, ..ScanBounds::USUAL });
         assert!(remarks.contains("after 3 files and folders"), "{remarks}");
-        let (count, remarks) = with(Bounds { depth: 3, ..Bounds::USUAL });
+        let (count, remarks) = with(ScanBounds { depth: 3, ..ScanBounds::USUAL });
         assert_eq!(count, 3);
         assert!(remarks.contains("notes/d/e/f was not read"), "{remarks}");
-        assert_eq!(with(Bounds { notes: 4, ..Bounds::USUAL }), (4, String::new()));
+        assert_eq!(with(ScanBounds { notes: 4, ..ScanBounds::USUAL }), (4, String::new()));
     }
 
     #[test]
     fn a_root_that_is_gone_is_an_error() {
         let root = root(&[]);
         let gone = root.path().join("gone");
-        assert!(scan(&gone, Bounds::USUAL, &mut |_| ()).is_err());
+        assert!(scan(&gone, ScanBounds::USUAL, &mut |_| ()).is_err());
     }
 }

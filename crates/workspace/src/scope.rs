@@ -1,13 +1,13 @@
 //! A scope, as a caller names it: a workspace, a domain in it, a repository in that. Each may be left out.
 
 use super::{
-    Trouble, View,
+    MemoryView, WorkspaceError,
     layout::{is_folder, is_name, topic},
 };
 
 /// What a caller said. Nothing said is the whole workspace.
 #[derive(Clone, Debug, Default)]
-pub struct Scope {
+pub struct NoteScope {
     pub workspace: Option<String>,
     pub domain: Option<String>,
     pub repository: Option<String>,
@@ -15,7 +15,7 @@ pub struct Scope {
 
 /// A scope of one workspace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct ResolvedScope {
     pub(super) workspace: String,
     /// Empty: all of the workspace.
     pub(super) domain: String,
@@ -26,9 +26,9 @@ pub(super) struct Place {
 /// Places that have notes: workspace, domain, repository, topic, and how many.
 pub(super) type Places = Vec<([String; 4], u32)>;
 
-impl Scope {
+impl NoteScope {
     /// Finds a scope that is there.
-    pub(super) fn find(&self, view: &View<'_>) -> Result<Place, Trouble> {
+    pub(super) fn find(&self, view: &MemoryView<'_>) -> Result<ResolvedScope, WorkspaceError> {
         let places = self.places(view)?;
         let place = self.place(view, &places)?;
         let below = |domain: &str, repository: &str| {
@@ -43,32 +43,35 @@ impl Scope {
         };
         if !domain.is_empty() && !has_notes(domain, "") && !below(domain, "") {
             let known = names(&places, &place.workspace, |[_, domain, _, _]| domain);
-            return Err(Trouble::Unknown { what: "domain", name: domain.to_owned(), known });
+            return Err(WorkspaceError::Unknown { what: "domain", name: domain.to_owned(), known });
         }
         if !repository.is_empty() && !has_notes(domain, repository) && !below(domain, repository) {
             let in_domain: Places = places.iter().filter(|(place, _)| place[1] == domain).cloned().collect();
             let known = names(&in_domain, &place.workspace, |[_, _, repository, _]| repository);
-            return Err(Trouble::Unknown { what: "repository", name: repository.to_owned(), known });
+            return Err(WorkspaceError::Unknown { what: "repository", name: repository.to_owned(), known });
         }
         Ok(place)
     }
 
     /// Finds the place of a scope that may be new.
-    pub(super) fn find_or_new(&self, view: &View<'_>) -> Result<Place, Trouble> {
+    pub(super) fn find_or_new(&self, view: &MemoryView<'_>) -> Result<ResolvedScope, WorkspaceError> {
         self.place(view, &self.places(view)?)
     }
 
     /// The places that there are, if they matter.
-    fn places(&self, view: &View<'_>) -> Result<Places, Trouble> {
+    fn places(&self, view: &MemoryView<'_>) -> Result<Places, WorkspaceError> {
         let whole = self.domain.is_none() && self.repository.is_none();
         Ok(if whole { Places::new() } else { view.index.places()? })
     }
 
-    fn place(&self, view: &View<'_>, places: &Places) -> Result<Place, Trouble> {
+    fn place(&self, view: &MemoryView<'_>, places: &Places) -> Result<ResolvedScope, WorkspaceError> {
         for (argument, name) in [("domain", &self.domain), ("repository", &self.repository)] {
             let Some(name) = name else { continue };
             if !is_name(name) || topic(name).is_some() {
-                return Err(Trouble::argument(argument, format!("is {name:?}, which is not the name of one folder")));
+                return Err(WorkspaceError::argument(
+                    argument,
+                    format!("is {name:?}, which is not the name of one folder"),
+                ));
             }
         }
         let workspaces = view.layout.workspaces();
@@ -76,10 +79,10 @@ impl Scope {
             (Some(name), _) if workspaces.contains(&name.as_str()) => name.clone(),
             (Some(name), _) => {
                 let known = workspaces.join(", ");
-                return Err(Trouble::Unknown { what: "workspace", name: name.clone(), known });
+                return Err(WorkspaceError::Unknown { what: "workspace", name: name.clone(), known });
             }
             (None, [only]) => (*only).to_owned(),
-            (None, _) => return Err(Trouble::WhichWorkspace { known: workspaces.join(", ") }),
+            (None, _) => return Err(WorkspaceError::WhichWorkspace { known: workspaces.join(", ") }),
         };
         let repository = self.repository.clone().unwrap_or_default();
         let domain = match &self.domain {
@@ -87,25 +90,26 @@ impl Scope {
             None if repository.is_empty() => String::new(),
             None => domain_of(places, &workspace, &repository)?,
         };
-        Ok(Place { workspace, domain, repository })
+        Ok(ResolvedScope { workspace, domain, repository })
     }
 }
 
 /// Finds the domain of a repository that was named alone.
-fn domain_of(places: &Places, workspace: &str, repository: &str) -> Result<String, Trouble> {
+fn domain_of(places: &Places, workspace: &str, repository: &str) -> Result<String, WorkspaceError> {
     let holds = |([w, _, r, _], _): &&([String; 4], u32)| w == workspace && r == repository;
     let mut domains: Vec<&str> = places.iter().filter(holds).map(|([_, domain, ..], _)| domain.as_str()).collect();
     domains.dedup();
     match domains.as_slice() {
         [only] => Ok((*only).to_owned()),
-        [] => Err(Trouble::Unknown {
+        [] => Err(WorkspaceError::Unknown {
             what: "repository",
             name: repository.to_owned(),
             known: names(places, workspace, |[_, _, repository, _]| repository),
         }),
-        several => {
-            Err(Trouble::argument("repository", format!("is in several domains; add `domain`: {}", several.join(", "))))
-        }
+        several => Err(WorkspaceError::argument(
+            "repository",
+            format!("is in several domains; add `domain`: {}", several.join(", ")),
+        )),
     }
 }
 
@@ -119,7 +123,7 @@ fn names(places: &Places, workspace: &str, part: fn(&[String; 4]) -> &String) ->
 
 // === impl Place ===
 
-impl Place {
+impl ResolvedScope {
     /// Returns `domain/repository`, or less.
     pub(super) fn shown(&self) -> String {
         shown(&self.domain, &self.repository)

@@ -1,16 +1,16 @@
 //! Searching and listing notes, as an answer in JSON.
 
 use prism_api::workspace::{ListAnswer, NoteMeta, NoteView, SearchAnswer};
-use prism_store::memory::{Entry, Filter, Hit, Matched};
+use prism_store::memory::{DocumentEntry, DocumentFilter, DocumentHit, MatchMode};
 use serde_json::{Value, json};
 
-use super::{Memory, Progress, Scope, Trouble, scope};
+use super::{IndexProgress, NoteScope, WorkspaceError, WorkspaceMemory, scope};
 
 /// What to look for.
 #[derive(Clone, Debug, Default)]
 pub struct Search {
     pub query: String,
-    pub scope: Scope,
+    pub scope: NoteScope,
     pub kind: Option<String>,
     pub tags: Vec<String>,
     pub limit: Option<usize>,
@@ -18,8 +18,8 @@ pub struct Search {
 
 /// Which notes to list.
 #[derive(Clone, Debug, Default)]
-pub struct Listing {
-    pub scope: Scope,
+pub struct NoteListQuery {
+    pub scope: NoteScope,
     pub kind: Option<String>,
     pub tags: Vec<String>,
     pub limit: usize,
@@ -34,9 +34,9 @@ pub(super) const MAX_LIMIT: usize = 50;
 /// Front matter that an entry carries whole; of a longer one only what is known to matter.
 const MAX_FRONT_MATTER_BYTES: usize = 2 << 10;
 
-impl Memory {
+impl WorkspaceMemory {
     /// Searches the notes of a scope and of all below it, best first.
-    pub fn search(&self, search: &Search, progress: &mut dyn FnMut(Progress)) -> Result<Value, Trouble> {
+    pub fn search(&self, search: &Search, progress: &mut dyn FnMut(IndexProgress)) -> Result<Value, WorkspaceError> {
         let limit = search.limit.unwrap_or(USUAL_LIMIT).clamp(1, MAX_LIMIT);
         self.answer(progress, |view| {
             // Without a word about it a search is over all workspaces.
@@ -53,10 +53,10 @@ impl Memory {
             let mut remarks = view.remarks.to_vec();
             match found.matched {
                 // None of them: that there is nothing says it all.
-                Matched::Any if found.hits.is_empty() => {}
-                Matched::All => {}
-                Matched::Any => remarks.push("no note has all of these words; these have some of them".to_owned()),
-                Matched::Newest => {
+                MatchMode::Any if found.hits.is_empty() => {}
+                MatchMode::All => {}
+                MatchMode::Any => remarks.push("no note has all of these words; these have some of them".to_owned()),
+                MatchMode::Newest => {
                     remarks.push("the query has no word to look for; these are the newest notes".to_owned())
                 }
             }
@@ -79,7 +79,11 @@ impl Memory {
     }
 
     /// Lists the notes of a scope, newest first.
-    pub fn list(&self, listing: &Listing, progress: &mut dyn FnMut(Progress)) -> Result<Value, Trouble> {
+    pub fn list(
+        &self,
+        listing: &NoteListQuery,
+        progress: &mut dyn FnMut(IndexProgress),
+    ) -> Result<Value, WorkspaceError> {
         self.answer(progress, |view| {
             let filter = filter(&listing.scope, listing.kind.as_deref(), &listing.tags, view)?;
             let (entries, total) = view.index.entries(&filter, listing.limit)?;
@@ -94,10 +98,18 @@ impl Memory {
     }
 }
 
-fn filter(scope: &Scope, kind: Option<&str>, tags: &[String], view: &super::View<'_>) -> Result<Filter, Trouble> {
+fn filter(
+    scope: &NoteScope,
+    kind: Option<&str>,
+    tags: &[String],
+    view: &super::MemoryView<'_>,
+) -> Result<DocumentFilter, WorkspaceError> {
     let given = |name: &str| (!name.is_empty()).then(|| name.to_owned());
-    let mut filter =
-        Filter { kinds: kind.map(str::to_owned).into_iter().collect(), tags: tags.to_vec(), ..Filter::default() };
+    let mut filter = DocumentFilter {
+        kinds: kind.map(str::to_owned).into_iter().collect(),
+        tags: tags.to_vec(),
+        ..DocumentFilter::default()
+    };
     if scope.workspace.is_some() || scope.domain.is_some() || scope.repository.is_some() {
         let place = scope.find(view)?;
         filter.workspace = Some(place.workspace);
@@ -107,21 +119,21 @@ fn filter(scope: &Scope, kind: Option<&str>, tags: &[String], view: &super::View
     Ok(filter)
 }
 
-fn matched(matched: Matched) -> &'static str {
+fn matched(matched: MatchMode) -> &'static str {
     match matched {
-        Matched::All => "all",
-        Matched::Any => "any",
-        Matched::Newest => "newest",
+        MatchMode::All => "all",
+        MatchMode::Any => "any",
+        MatchMode::Newest => "newest",
     }
 }
 
-fn result(hit: &Hit) -> NoteView {
+fn result(hit: &DocumentHit) -> NoteView {
     let snippet = Some(hit.snippet.clone()).filter(|snippet| !snippet.is_empty());
     NoteView { snippet, ..outline(&hit.entry) }
 }
 
 /// Returns what tells a note from others: its name, what it is, whose, when, and its path.
-pub(super) fn outline(entry: &Entry) -> NoteView {
+pub(super) fn outline(entry: &DocumentEntry) -> NoteView {
     let given = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
     NoteView {
         title: entry.title.clone(),
@@ -137,7 +149,7 @@ pub(super) fn outline(entry: &Entry) -> NoteView {
 }
 
 /// Returns an entry with its front matter (T0).
-pub(super) fn with_front_matter(entry: &Entry) -> NoteView {
+pub(super) fn with_front_matter(entry: &DocumentEntry) -> NoteView {
     let outline = outline(entry);
     if entry.front_matter.is_empty() {
         return outline;

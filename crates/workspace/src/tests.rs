@@ -15,13 +15,13 @@ use super::*;
 struct Desk {
     root: TempDir,
     home: TempDir,
-    memory: Memory,
+    memory: WorkspaceMemory,
 }
 
 impl Desk {
     fn new(files: &[(&str, &str)]) -> Self {
         let (root, home) = (TempDir::new().unwrap(), TempDir::new().unwrap());
-        let memory = Memory::new(Some(root.path()), home.path());
+        let memory = WorkspaceMemory::new(Some(root.path()), home.path());
         let desk = Self { root, home, memory };
         for (path, text) in files {
             desk.write(path, text);
@@ -39,7 +39,7 @@ impl Desk {
         fs::write(path, text).unwrap();
     }
 
-    fn context(&self, context: Context) -> Value {
+    fn context(&self, context: ContextQuery) -> Value {
         self.memory.context(&context, &mut quiet).unwrap()
     }
 
@@ -48,7 +48,7 @@ impl Desk {
         paths(&self.memory.search(&search, &mut quiet).unwrap()["results"])
     }
 
-    fn remember(&self, note: Remember) -> String {
+    fn remember(&self, note: NewNote) -> String {
         let answer = self.memory.remember(&note, &mut quiet).unwrap();
         answer["_meta"]["document_path"].as_str().unwrap().to_owned()
     }
@@ -59,14 +59,14 @@ impl Desk {
     }
 }
 
-fn quiet(_: Progress) {}
+fn quiet(_: IndexProgress) {}
 
-fn note(title: &str, text: &str) -> Remember {
-    Remember { title: title.to_owned(), text: text.to_owned(), ..Remember::default() }
+fn note(title: &str, text: &str) -> NewNote {
+    NewNote { title: title.to_owned(), text: text.to_owned(), ..NewNote::default() }
 }
 
-fn domain(domain: &str) -> Scope {
-    Scope { domain: Some(domain.to_owned()), ..Scope::default() }
+fn domain(domain: &str) -> NoteScope {
+    NoteScope { domain: Some(domain.to_owned()), ..NoteScope::default() }
 }
 
 fn paths(entries: &Value) -> Vec<String> {

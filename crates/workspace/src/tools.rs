@@ -13,15 +13,15 @@ use std::{
     sync::Arc,
 };
 
-use prism_core::mcp::level::Level;
+use prism_core::mcp::level::LogLevel;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use self::arguments::{Asked, Doomed, Sought, Told};
-use super::{Context, Memory, Progress, Remember, Scope, Search, Trouble};
+use self::arguments::{ForgetNoteArguments, GetContextArguments, RememberArguments, SearchNotesArguments};
+use super::{ContextQuery, IndexProgress, NewNote, NoteScope, Search, WorkspaceError, WorkspaceMemory};
 use prism_mcp::{
     folder,
-    kit::{Call, Failure, Hints, Reply, Server, Tool},
+    kit::{BuiltinServer, CallFailure, ServerCall, ToolHints, ToolReply, TypedTool},
 };
 
 pub const NAME: &str = "workspace";
@@ -29,13 +29,13 @@ pub const NAME: &str = "workspace";
 /// Makes the server for the workspace at `root`, with its index in Prism's folder, `home`. A root that is missing is
 /// an error of every call, and so is none.
 #[must_use]
-pub fn server(root: Option<&Path>, home: &Path) -> Server {
-    let memory = Arc::new(Memory::new(root, home));
-    Server::new(NAME, "Workspace memory", INSTRUCTIONS)
-        .tool(GetContext(Arc::clone(&memory)))
-        .tool(RememberNote(Arc::clone(&memory)))
-        .tool(SearchNotes(Arc::clone(&memory)))
-        .tool(ForgetNote(memory))
+pub fn server(root: Option<&Path>, home: &Path) -> BuiltinServer {
+    let memory = Arc::new(WorkspaceMemory::new(root, home));
+    BuiltinServer::new(NAME, "Workspace memory", INSTRUCTIONS)
+        .tool(GetContextTool(Arc::clone(&memory)))
+        .tool(RememberTool(Arc::clone(&memory)))
+        .tool(SearchNotesTool(Arc::clone(&memory)))
+        .tool(ForgetNoteTool(memory))
 }
 
 const INSTRUCTIONS: &str = "\
@@ -45,23 +45,23 @@ workspace_search before you decide something anew. When something was decided or
 write it down with workspace_remember. Every entry names its file in _meta.document_path, relative to `root`: read it \
 there for the whole text.";
 
-struct GetContext(Arc<Memory>);
-struct RememberNote(Arc<Memory>);
-struct SearchNotes(Arc<Memory>);
-struct ForgetNote(Arc<Memory>);
+struct GetContextTool(Arc<WorkspaceMemory>);
+struct RememberTool(Arc<WorkspaceMemory>);
+struct SearchNotesTool(Arc<WorkspaceMemory>);
+struct ForgetNoteTool(Arc<WorkspaceMemory>);
 
-impl Tool for GetContext {
-    type Arguments = Asked;
+impl TypedTool for GetContextTool {
+    type Arguments = GetContextArguments;
     const NAME: &'static str = "workspace_get_context";
     const TITLE: &'static str = "Get the workspace's context";
     const DESCRIPTION: &'static str = "\
 Tells what to know on arrival in this workspace: its overview in full, a tree of its folders, and the decisions, lessons, \
 recent plans and notes by their front matter, newest first. Call it without arguments to begin with; each of them only \
 narrows or widens the answer. The answer is bounded and says in `left_out` what is missing and how to get it.";
-    const HINTS: Hints = Hints::READS;
+    const HINTS: ToolHints = ToolHints::READS;
 
-    async fn call(&self, asked: Asked, call: &Call) -> Result<Reply, Failure> {
-        let context = Context {
+    async fn call(&self, asked: GetContextArguments, call: &ServerCall) -> Result<ToolReply, CallFailure> {
+        let context = ContextQuery {
             scope: scope(asked.workspace, asked.domain, asked.repository),
             topics: asked.topics.into(),
             only_topics: asked.include_defaults == Some(false),
@@ -74,17 +74,17 @@ narrows or widens the answer. The answer is bounded and says in `left_out` what 
     }
 }
 
-impl Tool for RememberNote {
-    type Arguments = Told;
+impl TypedTool for RememberTool {
+    type Arguments = RememberArguments;
     const NAME: &'static str = "workspace_remember";
     const TITLE: &'static str = "Remember something";
     const DESCRIPTION: &'static str = "\
 Writes one new Markdown file into the workspace's memory, for the next agent and for people to read. Nothing that is there \
 is written over. Only `title` and `text` are needed. The answer names the file in _meta.document_path.";
-    const HINTS: Hints = Hints::ADDS;
+    const HINTS: ToolHints = ToolHints::ADDS;
 
-    async fn call(&self, told: Told, call: &Call) -> Result<Reply, Failure> {
-        let note = Remember {
+    async fn call(&self, told: RememberArguments, call: &ServerCall) -> Result<ToolReply, CallFailure> {
+        let note = NewNote {
             title: told.title,
             text: told.text,
             kind: told.kind.unwrap_or_default(),
@@ -97,17 +97,17 @@ is written over. Only `title` and `text` are needed. The answer names the file i
     }
 }
 
-impl Tool for SearchNotes {
-    type Arguments = Sought;
+impl TypedTool for SearchNotesTool {
+    type Arguments = SearchNotesArguments;
     const NAME: &'static str = "workspace_search";
     const TITLE: &'static str = "Search the workspace's memory";
     const DESCRIPTION: &'static str = "\
 Finds notes by their words, best first, each with a snippet in which «» marks what was found. Words in titles and tags \
 count for more. Only `query` is needed: words, \"a phrase\", -without, begin*; parts of identifiers are found too. If no \
 note has all words, those that have some are returned.";
-    const HINTS: Hints = Hints::READS;
+    const HINTS: ToolHints = ToolHints::READS;
 
-    async fn call(&self, sought: Sought, call: &Call) -> Result<Reply, Failure> {
+    async fn call(&self, sought: SearchNotesArguments, call: &ServerCall) -> Result<ToolReply, CallFailure> {
         let search = Search {
             query: sought.query,
             scope: scope(sought.workspace, sought.domain, sought.repository),
@@ -119,17 +119,17 @@ note has all words, those that have some are returned.";
     }
 }
 
-impl Tool for ForgetNote {
-    type Arguments = Doomed;
+impl TypedTool for ForgetNoteTool {
+    type Arguments = ForgetNoteArguments;
     const NAME: &'static str = "workspace_forget";
     const TITLE: &'static str = "Forget a note";
     const DESCRIPTION: &'static str = "\
 Takes one note out of the workspace's memory: its file is moved to Prism's own folder. The answer says how a person can \
 undo that.";
-    const HINTS: Hints =
-        Hints { read_only: Some(false), destructive: Some(true), open_world: Some(false), ..Hints::NONE };
+    const HINTS: ToolHints =
+        ToolHints { read_only: Some(false), destructive: Some(true), open_world: Some(false), ..ToolHints::NONE };
 
-    async fn call(&self, doomed: Doomed, call: &Call) -> Result<Reply, Failure> {
+    async fn call(&self, doomed: ForgetNoteArguments, call: &ServerCall) -> Result<ToolReply, CallFailure> {
         run(&self.0, call, Self::NAME, move |memory, progress| memory.forget(&doomed.document_path, progress)).await
     }
 }
@@ -137,14 +137,14 @@ undo that.";
 /// Runs work that blocks, and passes on how far its indexing is. Cancelled, it still ends what it began: an index half
 /// up to date would only be work for the next call.
 async fn run(
-    memory: &Arc<Memory>,
-    call: &Call,
+    memory: &Arc<WorkspaceMemory>,
+    call: &ServerCall,
     tool: &str,
-    work: impl FnOnce(&Memory, &mut dyn FnMut(Progress)) -> Result<Value, Trouble> + Send + 'static,
-) -> Result<Reply, Failure> {
+    work: impl FnOnce(&WorkspaceMemory, &mut dyn FnMut(IndexProgress)) -> Result<Value, WorkspaceError> + Send + 'static,
+) -> Result<ToolReply, CallFailure> {
     let folders = folders(memory, call).await?;
     let memory = Arc::clone(memory);
-    let (tell, mut told) = watch::channel(Progress { done: 0, total: 0 });
+    let (tell, mut told) = watch::channel(IndexProgress { done: 0, total: 0 });
     let mut working = tokio::task::spawn_blocking(move || {
         memory.admit(&folders)?;
         work(&memory, &mut |progress| {
@@ -157,7 +157,7 @@ async fn run(
         tokio::select! {
             outcome = &mut working => break outcome,
             Ok(()) = told.changed() => {
-                let Progress { done, total } = *told.borrow_and_update();
+                let IndexProgress { done, total } = *told.borrow_and_update();
                 call.progress(done as u64, Some(total as u64), "indexing notes");
             }
         }
@@ -168,17 +168,17 @@ async fn run(
             let path = &answer["_meta"]["document_path"];
             let indexed = told.borrow().done;
             let done = json!({"done": tool, "document_path": path, "notes_indexed": indexed});
-            call.log(Level::Debug, Some(NAME), done, None);
-            Ok(Reply::structured(answer))
+            call.log(LogLevel::Debug, Some(NAME), done, None);
+            Ok(ToolReply::structured(answer))
         }
-        Ok(Err(trouble)) => Err(Failure::trouble(in_full(&trouble))),
-        Err(_) => Err(Failure::trouble("the call ended by an error in Prism itself; its log says more")),
+        Ok(Err(trouble)) => Err(CallFailure::trouble(in_full(&trouble))),
+        Err(_) => Err(CallFailure::trouble("the call ended by an error in Prism itself; its log says more")),
     }
 }
 
 /// Where the caller works, as far as that is known: the workspace that its `prism stdio` was started in, or else the roots
 /// that it has. On a pipe of our own the person has said which memory it is.
-async fn folders(memory: &Memory, call: &Call) -> Result<Vec<PathBuf>, Failure> {
+async fn folders(memory: &WorkspaceMemory, call: &ServerCall) -> Result<Vec<PathBuf>, CallFailure> {
     let Some(mark) = call.caller_mark() else { return Ok(Vec::new()) };
     if let Some(workspace) = mark.folder.and_then(|folder| memory.workspace_of(&folder)) {
         return Ok(vec![workspace]);
@@ -192,7 +192,7 @@ async fn folders(memory: &Memory, call: &Call) -> Result<Vec<PathBuf>, Failure> 
 }
 
 /// A few notes are indexed before anybody could look; of many, every hundredth part is told.
-fn is_worth_telling(Progress { done, total }: Progress) -> bool {
+fn is_worth_telling(IndexProgress { done, total }: IndexProgress) -> bool {
     total >= 500 && (done == total || done % (total / 100).max(1) == 0)
 }
 
@@ -207,8 +207,8 @@ fn in_full(error: &dyn Error) -> String {
     text
 }
 
-fn scope(workspace: Option<String>, domain: Option<String>, repository: Option<String>) -> Scope {
-    Scope { workspace: given(workspace), domain: given(domain), repository: given(repository) }
+fn scope(workspace: Option<String>, domain: Option<String>, repository: Option<String>) -> NoteScope {
+    NoteScope { workspace: given(workspace), domain: given(domain), repository: given(repository) }
 }
 
 /// An empty text is how some clients leave an argument out.

@@ -12,19 +12,19 @@ use prism_api::workspace::{NoteMeta, NoteRemembered};
 use serde_json::{Value, json};
 
 use super::{
-    Memory, Progress, Scope, Trouble, View, front_matter,
-    layout::{Base, Holds, OWN, TOPICS, is_folder, is_name, topic},
-    scope::Place,
+    IndexProgress, MemoryView, NoteScope, WorkspaceError, WorkspaceMemory, front_matter,
+    layout::{BaseContent, OWN, TOPICS, WorkspaceBase, is_folder, is_name, topic},
+    scope::ResolvedScope,
 };
 use prism_core::time::date_and_time;
 
 /// Something to remember.
 #[derive(Clone, Debug, Default)]
-pub struct Remember {
+pub struct NewNote {
     pub title: String,
     pub text: String,
-    pub kind: Kind,
-    pub scope: Scope,
+    pub kind: NoteKind,
+    pub scope: NoteScope,
     pub topic: Option<String>,
     pub tags: Vec<String>,
     pub status: Option<String>,
@@ -33,7 +33,7 @@ pub struct Remember {
 /// What a note is. The variants have no doc comments, as a schema with them is more than some clients can read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize, schemars::JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub enum Kind {
+pub enum NoteKind {
     #[default]
     Note,
     Decision,
@@ -41,7 +41,7 @@ pub enum Kind {
     Plan,
 }
 
-impl Kind {
+impl NoteKind {
     /// Every value, the usual one first.
     pub const ALL: [Self; 4] = [Self::Note, Self::Decision, Self::Lesson, Self::Plan];
 
@@ -66,9 +66,9 @@ const MAX_TEXT_BYTES: usize = 256 << 10;
 /// Files of one name that are numbered; beyond it the title is refused, as somebody is writing in a loop.
 const MAX_NUMBER: usize = 1_000;
 
-impl Memory {
+impl WorkspaceMemory {
     /// Writes one new note, and returns where.
-    pub fn remember(&self, note: &Remember, progress: &mut dyn FnMut(Progress)) -> Result<Value, Trouble> {
+    pub fn remember(&self, note: &NewNote, progress: &mut dyn FnMut(IndexProgress)) -> Result<Value, WorkspaceError> {
         note.check()?;
         // The walk before this finds out how the workspace is laid out.
         let (root, folder) = self.answer(progress, |view| Ok((view.root.to_owned(), folder(view, note)?)))?;
@@ -88,29 +88,29 @@ impl Memory {
 
 // === impl Remember ===
 
-impl Remember {
-    fn check(&self) -> Result<(), Trouble> {
+impl NewNote {
+    fn check(&self) -> Result<(), WorkspaceError> {
         let title = self.title.trim();
         if title.is_empty() {
-            return Err(Trouble::argument("title", "is empty; give the note a name of a few words"));
+            return Err(WorkspaceError::argument("title", "is empty; give the note a name of a few words"));
         }
         if title.chars().count() > MAX_TITLE_CHARS {
-            return Err(Trouble::argument("title", "is longer than 200 characters; put the rest into `text`"));
+            return Err(WorkspaceError::argument("title", "is longer than 200 characters; put the rest into `text`"));
         }
         if title.contains(char::is_control) {
-            return Err(Trouble::argument("title", "has a line break or another control character in it"));
+            return Err(WorkspaceError::argument("title", "has a line break or another control character in it"));
         }
         if self.text.trim().is_empty() {
-            return Err(Trouble::argument("text", "is empty; say what to remember"));
+            return Err(WorkspaceError::argument("text", "is empty; say what to remember"));
         }
         if self.text.len() > MAX_TEXT_BYTES {
-            return Err(Trouble::argument("text", "is longer than 256 KiB; write several notes"));
+            return Err(WorkspaceError::argument("text", "is longer than 256 KiB; write several notes"));
         }
         if self.status.as_ref().is_some_and(|status| status.len() > 100) {
-            return Err(Trouble::argument("status", "is longer than 100 bytes; one word will do"));
+            return Err(WorkspaceError::argument("status", "is longer than 100 bytes; one word will do"));
         }
         match &self.topic {
-            Some(topic) if !is_name(topic) => Err(Trouble::argument("topic", "is not the name of one folder")),
+            Some(topic) if !is_name(topic) => Err(WorkspaceError::argument("topic", "is not the name of one folder")),
             _ => Ok(()),
         }
     }
@@ -118,7 +118,7 @@ impl Remember {
 
 // === impl Kind ===
 
-impl Kind {
+impl NoteKind {
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -132,8 +132,8 @@ impl Kind {
 
 /// Returns the folder for a note, relative to the root: one for its kind or topic that is there, or else one like those
 /// that the workspace has, or else one of Prism's own.
-fn folder(view: &View<'_>, note: &Remember) -> Result<String, Trouble> {
-    let Place { workspace, domain, repository } = note.scope.find_or_new(view)?;
+fn folder(view: &MemoryView<'_>, note: &NewNote) -> Result<String, WorkspaceError> {
+    let ResolvedScope { workspace, domain, repository } = note.scope.find_or_new(view)?;
     let (domain, repository) = (domain.as_str(), repository.as_str());
     let kind = note.kind.as_str();
     let usual = TOPICS.iter().find(|(_, of_kind)| *of_kind == kind).map_or("notes", |(topic, _)| *topic);
@@ -148,18 +148,18 @@ fn folder(view: &View<'_>, note: &Remember) -> Result<String, Trouble> {
             return Ok(path);
         }
     }
-    let first = |name: &str, base: &Base| below(&base.scope(domain, repository), name);
+    let first = |name: &str, base: &WorkspaceBase| below(&base.scope(domain, repository), name);
     let underscored = format!("_{topic}");
-    let own = Base { folder: OWN.to_owned(), workspace: workspace.clone(), holds: Holds::Memory };
+    let own = WorkspaceBase { folder: OWN.to_owned(), workspace: workspace.clone(), holds: BaseContent::Memory };
     Ok(match bases().next() {
-        Some(base) if base.holds == Holds::Memory => first(&underscored, base),
+        Some(base) if base.holds == BaseContent::Memory => first(&underscored, base),
         Some(base) if takes_notes(view.root, base, domain, repository) => first(&names[0], base),
         _ => first(&names[0], &own),
     })
 }
 
 /// Whether a project has folders of notes, and the scope's own folder to put one more into.
-fn takes_notes(root: &Path, base: &Base, domain: &str, repository: &str) -> bool {
+fn takes_notes(root: &Path, base: &WorkspaceBase, domain: &str, repository: &str) -> bool {
     let scope = root.join(base.scope(domain, repository));
     let has_topic = |folder: &Path| {
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
@@ -175,7 +175,7 @@ fn below(folder: &str, name: &str) -> String {
 }
 
 /// Returns the name and the text of a note's file.
-fn file(note: &Remember, now: Duration) -> (String, String) {
+fn file(note: &NewNote, now: Duration) -> (String, String) {
     let date = date_and_time(now.as_secs()).split('T').next().unwrap_or_default().to_owned();
     let title = note.title.trim();
     let mut text = "---\n".to_owned();
@@ -223,28 +223,28 @@ fn slug(title: &str) -> String {
 }
 
 /// Makes the folders that are missing, one by one, so that none is made behind a symbolic link.
-pub(super) fn make_folders(root: &Path, folder: &str) -> Result<(), Trouble> {
+pub(super) fn make_folders(root: &Path, folder: &str) -> Result<(), WorkspaceError> {
     let mut path = root.to_owned();
     for part in folder.split('/').filter(|part| !part.is_empty()) {
         path.push(part);
         if let Err(source) = fs::create_dir(&path)
             && source.kind() != io::ErrorKind::AlreadyExists
         {
-            return Err(Trouble::Write { path, source });
+            return Err(WorkspaceError::Write { path, source });
         }
         if !is_folder(&path) {
-            return Err(Trouble::Detour { path });
+            return Err(WorkspaceError::Detour { path });
         }
     }
     Ok(())
 }
 
 /// Writes a new file `name.md`, or `name-2.md` if there is one, all of it or nothing.
-pub(super) fn write_new(folder: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, Trouble> {
+pub(super) fn write_new(folder: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, WorkspaceError> {
     let mut random = [0; 8];
     let failed = |path: &Path| {
         let path = path.to_owned();
-        move |source| Trouble::Write { path, source }
+        move |source| WorkspaceError::Write { path, source }
     };
     getrandom::fill(&mut random).map_err(|error| failed(folder)(io::Error::other(error)))?;
     // Hidden, so that no walk takes it for a note.
@@ -264,7 +264,7 @@ fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Gives a draft its name; a name that is taken is not taken away.
-fn publish(draft: &Path, folder: &Path, name: &str) -> Result<PathBuf, Trouble> {
+fn publish(draft: &Path, folder: &Path, name: &str) -> Result<PathBuf, WorkspaceError> {
     for number in 1..=MAX_NUMBER {
         let path = folder.join(if number == 1 { format!("{name}.md") } else { format!("{name}-{number}.md") });
         // Unlike a rename, a link does not replace what is there.
@@ -276,10 +276,10 @@ fn publish(draft: &Path, folder: &Path, name: &str) -> Result<PathBuf, Trouble> 
         match linked {
             Ok(()) => return Ok(path),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(source) => return Err(Trouble::Write { path, source }),
+            Err(source) => return Err(WorkspaceError::Write { path, source }),
         }
     }
-    Err(Trouble::argument("title", format!("is that of {MAX_NUMBER} notes already; choose another")))
+    Err(WorkspaceError::argument("title", format!("is that of {MAX_NUMBER} notes already; choose another")))
 }
 
 #[cfg(test)]
@@ -302,13 +302,13 @@ mod tests {
 
     #[test]
     fn a_note_is_written_as_a_person_would() {
-        let note = Remember {
+        let note = NewNote {
             title: " Use FTS5: it ranks ".to_owned(),
             text: "Because it is there.\n---\n".to_owned(),
-            kind: Kind::Decision,
+            kind: NoteKind::Decision,
             tags: vec!["sql".to_owned(), "a, b".to_owned()],
             status: Some("accepted".to_owned()),
-            ..Remember::default()
+            ..NewNote::default()
         };
         let (name, text) = file(&note, Duration::from_secs(1_772_323_200));
         assert_eq!(name, "260301-use-fts5-it-ranks");

@@ -18,7 +18,7 @@ use std::{
 
 use anyhow::{Context, ensure};
 use clap::{Parser, Subcommand};
-use prism_store::audit::{Audit, Entry, Settings, tail, verify};
+use prism_store::audit::{AuditEntry, AuditLog, AuditSettings, tail, verify};
 use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
@@ -58,7 +58,7 @@ async fn main() -> anyhow::Result<()> {
 
 async fn write(dir: &Path, writers: usize, time: Duration) -> anyhow::Result<Value> {
     let folder = dir.join("audit");
-    let audit = Arc::new(Audit::open(&folder, Settings::default())?);
+    let audit = Arc::new(AuditLog::open(&folder, AuditSettings::default())?);
     audit.write(entry(0)).await?;
     let began = Instant::now();
     let mut under_way = JoinSet::new();
@@ -128,7 +128,7 @@ async fn verified(dir: &Path, lines: usize) -> anyhow::Result<Value> {
 }
 
 async fn make(folder: &Path, lines: usize) -> anyhow::Result<()> {
-    let audit = Arc::new(Audit::open(folder, Settings::default())?);
+    let audit = Arc::new(AuditLog::open(folder, AuditSettings::default())?);
     let next = Arc::new(AtomicUsize::new(0));
     let mut makers = JoinSet::new();
     for _ in 0..MAKERS {
@@ -151,8 +151,8 @@ async fn make(folder: &Path, lines: usize) -> anyhow::Result<()> {
 }
 
 /// What an action of a grant has in its line.
-fn entry(number: usize) -> Entry {
-    Entry {
+fn entry(number: usize) -> AuditEntry {
+    AuditEntry {
         actor: "reviewer".to_owned(),
         user: "me".to_owned(),
         action: "edit_buffer".to_owned(),

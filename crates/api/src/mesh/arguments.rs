@@ -1,6 +1,6 @@
 //! What the verbs are told. The doc comments are what a model reads of them.
 
-use prism_core::mesh::Kind;
+use prism_core::mesh::SignalType;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -97,7 +97,7 @@ pub enum SignalDelivery {
 }
 
 fn question() -> String {
-    Kind::Question.name().to_owned()
+    SignalType::Question.name().to_owned()
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -8,17 +8,17 @@ use std::{
 use tracing::debug;
 use uuid::Uuid;
 
-use super::{Calls, Who};
+use super::{CallAdmission, CallIdentity};
 
 /// Questions whose answers somebody is to be told of. Beyond it nobody is: they will ask again.
 const MAX_BELLS: usize = 256;
 
 #[derive(Default)]
-pub(super) struct Doorbells(Mutex<HashSet<Uuid>>);
+pub(super) struct AnsweredBells(Mutex<HashSet<Uuid>>);
 
-impl Calls {
+impl CallAdmission {
     /// Rings once a question is answered, if the client is an agent that has a bell. Returns whether it does.
-    pub(super) fn ring_when_decided(self: &Arc<Self>, question: Uuid, who: &Who, what: String) -> bool {
+    pub(super) fn ring_when_decided(self: &Arc<Self>, question: Uuid, who: &CallIdentity, what: String) -> bool {
         let (Some(person), Some(agents)) = (&self.person, &self.agents) else { return false };
         let Some(agent) = agents.agent_with(who.session, who.instance) else { return false };
         {

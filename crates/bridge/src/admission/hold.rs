@@ -7,21 +7,21 @@ use prism_api::shown::{ShownDefinition, ShownToolCall};
 use prism_core::{
     mcp::Method,
     policy::{
-        person::{AskedUnder, CallPatience, PersonVerdict, Question},
+        person::{AskedUnder, CallPatience, PersonVerdict, ServerQuestion},
         rules,
     },
-    wire::{Kind, Message},
+    wire::{Message, MessageKind},
 };
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::{Calls, Held, Verdict, Who, pins, words};
-use crate::drive::destination::{Definition, Held as HeldAgainst};
+use super::{CallAdmission, CallIdentity, CallVerdict, PendingCall, pins, words};
+use crate::drive::destination::{PinCheck as HeldAgainst, ToolDefinition};
 use crate::{admitted::Admitted, digest::sha256};
-use prism_config::Pin;
+use prism_config::PinPolicy;
 
 /// What came of it.
-pub enum Outcome {
+pub enum AdmissionOutcome {
     Admitted(Box<Admitted>),
     /// A tool's result that says why not.
     Answer(String),
@@ -32,32 +32,32 @@ pub enum Outcome {
 }
 
 /// What is known of a call that is to be made.
-struct Call<'a> {
+struct ReviewedCall<'a> {
     destination: &'a str,
     tool: &'a str,
     /// In the one way to write them, and for people.
     arguments: (String, String),
-    definition: Option<Arc<Definition>>,
+    definition: Option<Arc<ToolDefinition>>,
     /// The request's, as its client would name it to take it back.
     id: &'a str,
     asked: &'a AskedUnder,
 }
 
-impl Held {
+impl PendingCall {
     pub fn message(&self) -> &Message {
         &self.message
     }
 
     /// It goes on where it waited for its client, whom a person has let begin it.
     pub fn resumes(&mut self) {
-        if let Verdict::Confirm(rule) = &self.verdict {
-            self.verdict = Verdict::Allowed(rule.clone());
+        if let CallVerdict::Confirm(rule) = &self.verdict {
+            self.verdict = CallVerdict::Allowed(rule.clone());
         }
     }
 
     /// Whether a person may have to be asked.
     pub fn may_ask(&self) -> bool {
-        matches!(self.verdict, Verdict::Confirm(_)) || self.pin == Pin::Ask
+        matches!(self.verdict, CallVerdict::Confirm(_)) || self.pin == PinPolicy::Ask
     }
 
     /// Where it is said under which id a person is asked.
@@ -66,42 +66,47 @@ impl Held {
     }
 
     /// Finds out. Dropped before that, whatever was asked is taken back.
-    pub async fn settle(self: Box<Self>, calls: Arc<Calls>, who: Who, patience: CallPatience) -> Outcome {
+    pub async fn settle(
+        self: Box<Self>,
+        calls: Arc<CallAdmission>,
+        who: CallIdentity,
+        patience: CallPatience,
+    ) -> AdmissionOutcome {
         let name = self.destination.config().name.clone();
-        if self.message.kind() != Kind::Request(Method::ToolsCall) {
-            let Verdict::Unclear(unclear) = &self.verdict else {
-                return Outcome::Admitted(Box::new(Admitted::checked(self.message)));
+        if self.message.kind() != MessageKind::Request(Method::ToolsCall) {
+            let CallVerdict::Unclear(unclear) = &self.verdict else {
+                return AdmissionOutcome::Admitted(Box::new(Admitted::checked(self.message)));
             };
             calls.note(&who, &name, "", json!({"why": unclear.to_string()}), "unclear");
-            return Outcome::Invalid(words::unclear(&name, unclear));
+            return AdmissionOutcome::Invalid(words::unclear(&name, unclear));
         }
         let tool = self.message.string(self.message.params().name).map(|name| name.into_owned()).unwrap_or_default();
         match &self.verdict {
-            Verdict::Denied(rule) => {
+            CallVerdict::Denied(rule) => {
                 calls.note(&who, &name, &tool, json!({"rule": rule}), "denied");
                 return answer(words::denied(self.destination.config().key(), &tool, rule));
             }
-            Verdict::Unclear(unclear) => {
+            CallVerdict::Unclear(unclear) => {
                 calls.note(&who, &name, &tool, json!({"why": unclear.to_string()}), "unclear");
                 return answer(words::unclear(&name, unclear));
             }
-            Verdict::Free | Verdict::Allowed(_) | Verdict::Confirm(_) => {}
+            CallVerdict::Free | CallVerdict::Allowed(_) | CallVerdict::Confirm(_) => {}
         }
         match self.let_pass(&calls, &who, &name, &tool, patience).await {
-            Ok(()) => Outcome::Admitted(Box::new(Admitted::checked(self.message))),
+            Ok(()) => AdmissionOutcome::Admitted(Box::new(Admitted::checked(self.message))),
             Err(outcome) => outcome,
         }
     }
 
     async fn let_pass(
         &self,
-        calls: &Arc<Calls>,
-        who: &Who,
+        calls: &Arc<CallAdmission>,
+        who: &CallIdentity,
         name: &str,
         tool: &str,
         patience: CallPatience,
-    ) -> Result<(), Outcome> {
-        let confirms = matches!(self.verdict, Verdict::Confirm(_));
+    ) -> Result<(), AdmissionOutcome> {
+        let confirms = matches!(self.verdict, CallVerdict::Confirm(_));
         // What a person is to decide on must mean one thing only.
         let arguments = match rules::arguments(&self.message) {
             Ok(arguments) => (arguments.canonical(), arguments.pretty()),
@@ -111,19 +116,19 @@ impl Held {
             }
             Err(_) => (String::new(), String::new()),
         };
-        let looks = self.pin == Pin::Ask && !self.destination.is_built_in();
+        let looks = self.pin == PinPolicy::Ask && !self.destination.is_built_in();
         let definition = if looks || confirms { self.destination.definition(tool).await } else { None };
         let id = self.message.id().unwrap_or_default();
-        let call = Call { destination: name, tool, arguments, definition, id, asked: &self.asked };
+        let call = ReviewedCall { destination: name, tool, arguments, definition, id, asked: &self.asked };
         if looks {
             self.must_be_what_it_was(calls, who, &call, patience).await?;
         }
         let rule = match &self.verdict {
-            Verdict::Confirm(rule) => {
+            CallVerdict::Confirm(rule) => {
                 calls.must_be_confirmed(who, &call, rule, patience).await?;
                 Some(rule)
             }
-            Verdict::Allowed(rule) => Some(rule),
+            CallVerdict::Allowed(rule) => Some(rule),
             _ => None,
         };
         if rule.is_some() || calls.audits_all() {
@@ -135,11 +140,11 @@ impl Held {
     /// Has the person look at what has changed in a tool, once.
     async fn must_be_what_it_was(
         &self,
-        calls: &Arc<Calls>,
-        who: &Who,
-        call: &Call<'_>,
+        calls: &Arc<CallAdmission>,
+        who: &CallIdentity,
+        call: &ReviewedCall<'_>,
         patience: CallPatience,
-    ) -> Result<(), Outcome> {
+    ) -> Result<(), AdmissionOutcome> {
         // One that its server does not list will not be there either.
         let Some(now) = &call.definition else { return Ok(()) };
         if now.held() == HeldAgainst::Same {
@@ -171,14 +176,14 @@ impl Held {
     }
 }
 
-impl Calls {
+impl CallAdmission {
     async fn must_be_confirmed(
         self: &Arc<Self>,
-        who: &Who,
-        call: &Call<'_>,
+        who: &CallIdentity,
+        call: &ReviewedCall<'_>,
         rule: &str,
         patience: CallPatience,
-    ) -> Result<(), Outcome> {
+    ) -> Result<(), AdmissionOutcome> {
         let definition = call.definition.as_ref().map_or("", |definition| &definition.text);
         let of = [
             b"call",
@@ -202,21 +207,28 @@ impl Calls {
 
     async fn ask(
         self: &Arc<Self>,
-        who: &Who,
-        call: &Call<'_>,
+        who: &CallIdentity,
+        call: &ReviewedCall<'_>,
         (kind, digest, shown): (&'static str, [u8; 32], Value),
         patience: CallPatience,
-    ) -> Result<(), Outcome> {
+    ) -> Result<(), AdmissionOutcome> {
         let Some(person) = &self.person else { return Err(answer(words::nobody(call.destination, call.tool))) };
         let Some(place) = self.waiting.enter(who.session, call.id) else {
             return Err(answer(words::too_many()));
         };
         let wait = self.wait(patience);
-        let question =
-            Question { kind, grant: None, agent: self.agent(who), digest, shown, wait, asked: call.asked.clone() };
+        let question = ServerQuestion {
+            kind,
+            grant: None,
+            agent: self.agent(who),
+            digest,
+            shown,
+            wait,
+            asked: call.asked.clone(),
+        };
         let said = tokio::select! {
             said = person.ask(question) => said.map_err(broken)?,
-            () = place.cancelled() => return Err(Outcome::Cancelled),
+            () = place.cancelled() => return Err(AdmissionOutcome::Cancelled),
         };
         let text = match said {
             PersonVerdict::Allowed => return Ok(()),
@@ -237,13 +249,18 @@ impl Calls {
     }
 
     /// Who asks, as a person knows them: by the agent's name, or by the program's.
-    fn agent(&self, who: &Who) -> String {
+    fn agent(&self, who: &CallIdentity) -> String {
         let agent = self.agents.as_ref().and_then(|agents| agents.agent_with(who.session, who.instance));
         agent.map_or_else(|| who.client.clone(), |agent| agent.to_string())
     }
 
     /// Has a call written down before it is made.
-    async fn record(&self, who: &Who, call: &Call<'_>, rule: Option<&String>) -> Result<(), Outcome> {
+    async fn record(
+        &self,
+        who: &CallIdentity,
+        call: &ReviewedCall<'_>,
+        rule: Option<&String>,
+    ) -> Result<(), AdmissionOutcome> {
         let Some(person) = &self.person else { return Ok(()) };
         let arguments: Value = serde_json::from_str(&call.arguments.0).unwrap_or_default();
         let mut args = json!({
@@ -257,7 +274,7 @@ impl Calls {
     }
 
     /// Writes down that a call was refused.
-    fn note(&self, who: &Who, destination: &str, tool: &str, mut args: Value, why: &str) {
+    fn note(&self, who: &CallIdentity, destination: &str, tool: &str, mut args: Value, why: &str) {
         if let Some(person) = &self.person {
             args["destination"] = json!(destination);
             args["tool"] = json!(tool);
@@ -267,10 +284,10 @@ impl Calls {
     }
 }
 
-fn answer(text: String) -> Outcome {
-    Outcome::Answer(words::result(&text))
+fn answer(text: String) -> AdmissionOutcome {
+    AdmissionOutcome::Answer(words::result(&text))
 }
 
-fn broken(why: String) -> Outcome {
+fn broken(why: String) -> AdmissionOutcome {
     answer(words::broken(&why))
 }

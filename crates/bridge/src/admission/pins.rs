@@ -6,19 +6,24 @@ use serde_json::json;
 use similar::TextDiff;
 use tracing::warn;
 
-use super::Calls;
+use super::CallAdmission;
 use crate::drive::{
     Destination,
-    destination::{Definition, Held, now_us},
+    destination::{PinCheck, ToolDefinition, now_us},
 };
 
 /// Lines around a change.
 const CONTEXT: usize = 3;
 
-impl Calls {
+impl CallAdmission {
     /// Holds a definition against the one that is pinned; the first one is. Returns what it was, if it is another now, or
     /// what is broken.
-    pub(super) async fn was(&self, destination: &str, tool: &str, now: &Definition) -> Result<Option<PinRow>, String> {
+    pub(super) async fn was(
+        &self,
+        destination: &str,
+        tool: &str,
+        now: &ToolDefinition,
+    ) -> Result<Option<PinRow>, String> {
         let Some(store) = &self.store else { return Ok(None) };
         // Until the first is written down, the next would find none and count as the first.
         let _turn = self.pinning.lock().await;
@@ -31,7 +36,7 @@ impl Calls {
     }
 
     /// From now on it is this.
-    pub(super) async fn pin(&self, destination: &str, tool: &str, now: &Definition) -> Result<(), String> {
+    pub(super) async fn pin(&self, destination: &str, tool: &str, now: &ToolDefinition) -> Result<(), String> {
         let Some(store) = &self.store else { return Ok(()) };
         let pin = PinRow {
             destination: destination.to_owned(),
@@ -44,10 +49,10 @@ impl Calls {
     }
 
     /// Warns of a tool that is another than before. Then it counts as known: the warning is on record.
-    pub(super) async fn warn_if_changed(&self, destination: &Destination, tool: &str, now: &Definition) {
+    pub(super) async fn warn_if_changed(&self, destination: &Destination, tool: &str, now: &ToolDefinition) {
         let (name, key) = (&destination.config().name, destination.config().key());
         match self.was(name, tool, now).await {
-            Ok(None) => now.hold(Held::Same),
+            Ok(None) => now.hold(PinCheck::Same),
             Ok(Some(before)) => {
                 warn!(
                     destination = name,
@@ -61,7 +66,7 @@ impl Calls {
                     person.note("tool_changed", &args, "warned");
                 }
                 match self.pin(name, tool, now).await {
-                    Ok(()) => now.hold(Held::Same),
+                    Ok(()) => now.hold(PinCheck::Same),
                     Err(why) => warn!(why, "Cannot pin a tool"),
                 }
             }
@@ -91,9 +96,9 @@ mod tests {
     #[tokio::test]
     async fn a_tool_that_changes_while_it_is_pinned_has_changed() {
         let folder = tempfile::tempdir().unwrap();
-        let calls = Calls::new(None, Some(Store::open(&folder.path().join("prism.db")).unwrap()), None);
+        let calls = CallAdmission::new(None, Some(Store::open(&folder.path().join("prism.db")).unwrap()), None);
         for tool in ["read", "write", "list"] {
-            let [first, second] = ["Reads.", "Reads, and tells."].map(|text| Definition::new(text.to_owned()));
+            let [first, second] = ["Reads.", "Reads, and tells."].map(|text| ToolDefinition::new(text.to_owned()));
             let (one, other) = tokio::join!(calls.was("a", tool, &first), calls.was("a", tool, &second));
             assert_eq!(one.unwrap().map(|pin| pin.definition), None);
             assert_eq!(other.unwrap().map(|pin| pin.definition.to_string()), Some("Reads.".to_owned()), "{tool}");

@@ -2,14 +2,14 @@
 
 use prism_config::ServerKey;
 use prism_core::{
-    policy::{canonical::Unclear, rules::OTHERWISE},
-    wire::members::Quoted,
+    policy::{canonical::JsonAmbiguity, rules::OTHERWISE},
+    wire::members::JsonString,
 };
 use uuid::Uuid;
 
 /// A tool's result that says why the tool did not run.
 pub(super) fn result(text: &str) -> String {
-    format!(r#"{{"content":[{{"type":"text","text":{}}}],"isError":true}}"#, Quoted(text))
+    format!(r#"{{"content":[{{"type":"text","text":{}}}],"isError":true}}"#, JsonString(text))
 }
 
 pub(super) fn denied(server: ServerKey<'_>, tool: &str, rule: &str) -> String {
@@ -25,7 +25,7 @@ pub(super) fn denied(server: ServerKey<'_>, tool: &str, rule: &str) -> String {
     )
 }
 
-pub(super) fn unclear(destination: &str, unclear: &Unclear) -> String {
+pub(super) fn unclear(destination: &str, unclear: &JsonAmbiguity) -> String {
     format!(
         "Prism did not make this call: it can be read in more than one way, and {destination:?} has rules. {unclear}. Send \
          it so that it can be read in one way only."

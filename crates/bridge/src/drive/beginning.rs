@@ -9,46 +9,46 @@ use std::{
 };
 
 use prism_os::{
-    child::{Child, SpawnError, Spec},
+    child::{Child, ChildSpec, SpawnError},
     program,
 };
 use tokio::task::spawn_blocking;
 
-use super::{ceiling::Ceiling, destination::Shared, environment::Given};
+use super::{ceiling::MemoryLimit, destination::DestinationState, environment::LaunchEnv};
 
 /// What a link goes on with that wants its server started.
-pub enum Provided {
+pub enum PreparedStart {
     /// What the server is given.
-    Given(Given),
+    Given(LaunchEnv),
     /// It runs already. A sandbox takes longer to start than a link may take for anything.
-    Begun(Begun),
+    Begun(StartedChild),
 }
 
 /// A child that nobody speaks to yet. Dropping it ends it.
-pub struct Begun {
+pub struct StartedChild {
     pub(super) child: Child,
-    pub(super) ceiling: Option<Ceiling>,
+    pub(super) ceiling: Option<MemoryLimit>,
 }
 
 /// Looks up what the server is given, and starts it if it is to live in a sandbox.
-pub(super) async fn provide(shared: Arc<Shared>) -> Result<Provided, String> {
+pub(super) async fn provide(shared: Arc<DestinationState>) -> Result<PreparedStart, String> {
     let given = shared.environment.clone().given(shared.config.clone()).await.map_err(|error| error.to_string())?;
     if given.lodging.is_none() {
-        return Ok(Provided::Given(given));
+        return Ok(PreparedStart::Given(given));
     }
     let begun = spawn_blocking(move || begin(&shared, &given)).await;
-    begun.unwrap_or_else(|error| Err(error.to_string())).map(Provided::Begun)
+    begun.unwrap_or_else(|error| Err(error.to_string())).map(PreparedStart::Begun)
 }
 
 /// Starts it. Blocks: for a millisecond, and for one in a sandbox until that stands.
-pub(super) fn begin(shared: &Shared, given: &Given) -> Result<Begun, String> {
+pub(super) fn begin(shared: &DestinationState, given: &LaunchEnv) -> Result<StartedChild, String> {
     let config = &shared.config;
     let cwd = match &given.lodging {
         Some(lodging) => Some(lodging.cwd.as_path()),
         None => config.cwd.as_deref(),
     };
-    let ceiling = config.max_memory.map(|bytes| Ceiling::of(&config.name, bytes));
-    let spec = Spec {
+    let ceiling = config.max_memory.map(|bytes| MemoryLimit::of(&config.name, bytes));
+    let spec = ChildSpec {
         command: &config.command,
         env: &given.variables,
         cwd,
@@ -56,13 +56,13 @@ pub(super) fn begin(shared: &Shared, given: &Given) -> Result<Begun, String> {
         fence: given.lodging.as_ref().map(|lodging| &lodging.fence),
     };
     match Child::spawn(&spec, &shared.owner) {
-        Ok(child) => Ok(Begun { child, ceiling }),
+        Ok(child) => Ok(StartedChild { child, ceiling }),
         Err(error) => Err(told(shared, given, &error)),
     }
 }
 
 /// The kernel has few words for it; we may have better ones.
-fn told(shared: &Shared, given: &Given, error: &SpawnError) -> String {
+fn told(shared: &DestinationState, given: &LaunchEnv, error: &SpawnError) -> String {
     let config = &shared.config;
     let path = given.variables.get(OsStr::new("PATH")).map(OsString::as_os_str).unwrap_or_default();
     let wanted = config.command.first().map(String::as_str).unwrap_or_default();

@@ -12,7 +12,7 @@ use hyper::{
     header::{HeaderName, HeaderValue},
 };
 
-use prism_config::{Http, may_forward};
+use prism_config::{HttpConfig, may_forward};
 
 /// Headers that always pass: tracing (W3C), ids of requests, and the language that a person reads.
 const ALWAYS: [&str; 6] =
@@ -27,14 +27,14 @@ const MAX_VALUE: usize = 4096;
 
 /// What one request carries along, and what it brings back.
 #[derive(Debug, Default)]
-pub struct Carried {
+pub struct ForwardedHeaders {
     to: Vec<(HeaderName, HeaderValue)>,
     back: OnceLock<HeaderMap>,
 }
 
-impl Carried {
+impl ForwardedHeaders {
     /// Takes from a head what any of these servers may get.
-    pub fn gather<'a>(head: &HeaderMap, servers: impl Iterator<Item = &'a Http> + Clone) -> Option<Arc<Self>> {
+    pub fn gather<'a>(head: &HeaderMap, servers: impl Iterator<Item = &'a HttpConfig> + Clone) -> Option<Arc<Self>> {
         servers.clone().next()?;
         let may = |name: &HeaderName| servers.clone().any(|server| passes(server, name));
         let to = head.iter().filter(|(name, value)| value.len() <= MAX_VALUE && may(name));
@@ -43,12 +43,12 @@ impl Carried {
     }
 
     /// What of it goes to this server.
-    pub fn to(&self, server: &Http) -> Vec<(HeaderName, HeaderValue)> {
+    pub fn to(&self, server: &HttpConfig) -> Vec<(HeaderName, HeaderValue)> {
         self.to.iter().filter(|(name, _)| passes(server, name)).cloned().collect()
     }
 
     /// What of it goes to this server with the rest of the session that it has opened.
-    pub fn lasting(&self, server: &Http) -> Vec<(HeaderName, HeaderValue)> {
+    pub fn lasting(&self, server: &HttpConfig) -> Vec<(HeaderName, HeaderValue)> {
         let mut to = self.to(server);
         to.retain(|(name, _)| !OF_ONE_REQUEST.contains(&name.as_str()));
         to
@@ -64,7 +64,7 @@ impl Carried {
     }
 }
 
-fn passes(server: &Http, name: &HeaderName) -> bool {
+fn passes(server: &HttpConfig, name: &HeaderName) -> bool {
     let name = name.as_str();
     let named = |pattern: &String| match pattern.strip_suffix('*') {
         Some(begin) => name.starts_with(begin),
@@ -84,8 +84,8 @@ mod tests {
 
     fn carried(names: &[&'static str], forward: &[&str]) -> Vec<String> {
         let forward_headers = forward.iter().map(|name| (*name).to_owned()).collect();
-        let server = Http { forward_headers, ..Http::new("https://example.com/mcp") };
-        let carried = Carried::gather(&head(names), [&server].into_iter()).unwrap();
+        let server = HttpConfig { forward_headers, ..HttpConfig::new("https://example.com/mcp") };
+        let carried = ForwardedHeaders::gather(&head(names), [&server].into_iter()).unwrap();
         let mut to: Vec<String> = carried.to(&server).into_iter().map(|(name, _)| name.to_string()).collect();
         to.sort_unstable();
         to

@@ -14,7 +14,7 @@ use tracing::warn;
 const LOOK: Duration = Duration::from_secs(1);
 
 /// The ceiling of one child.
-pub(super) struct Ceiling {
+pub(super) struct MemoryLimit {
     max_bytes: u64,
     /// `None`: it is watched.
     pub(super) cgroup: Option<Cgroup>,
@@ -22,7 +22,7 @@ pub(super) struct Ceiling {
 
 // === impl Ceiling ===
 
-impl Ceiling {
+impl MemoryLimit {
     /// A ceiling for a child that is about to start.
     pub(super) fn of(destination: &str, max_bytes: u64) -> Self {
         let made = cgroup::nest().map(|nest| nest.group(destination, max_bytes)).transpose();
@@ -77,7 +77,7 @@ mod tests {
 
     #[test]
     fn a_ceiling_is_named_as_it_was_written() {
-        let why = |max_bytes| Ceiling { max_bytes, cgroup: None }.why();
+        let why = |max_bytes| MemoryLimit { max_bytes, cgroup: None }.why();
         assert!(why(2 << 30).contains("max_memory = 2 GiB and was ended"));
         assert!(why(1536 << 20).contains("= 1536 MiB "));
         assert!(why(500_000_000).contains("= 500000000 bytes "));

@@ -14,20 +14,22 @@ use std::{
     time::Duration,
 };
 
-use prism_core::mcp::{Class, Era, Opening, Settings, Speaks, Wire, link::SessionKey, quiet::Verdict};
-use prism_os::census::Owner;
+use prism_core::mcp::{
+    ClientClass, Era, EraDiscovery, LinkSettings, SpokenEras, UpstreamKind, link::SessionKey, quiet::QuietVerdict,
+};
+use prism_os::census::OwnerDaemon;
 use prism_store::Store;
 use tracing::info;
 
 pub use audience::Audience;
-pub use definitions::{Definition, Definitions, Held, Look};
-pub use look::Model;
-pub use shared::{Learned, Shared, key, now_us, still_counts};
+pub use definitions::{DefinitionLookup, PinCheck, ToolDefinition, ToolDefinitions};
+pub use look::SharingModel;
+pub use shared::{DestinationState, LearnedServer, key, now_us, still_counts};
 
-use super::{Command, Entry, Environment, LinkHandle, Sessions};
-use prism_config::{self as config, Config, Process};
+use super::{Environment, LinkCommand, LinkHandle, SessionEntry, SessionTable};
+use prism_config::{self as config, Config, ProcessSharing};
 use prism_mcp::kit;
-use prism_mcp::remote::{Target, TargetError};
+use prism_mcp::remote::{RemoteTarget, RemoteTargetError};
 use prism_telemetry::metrics::{DestinationMetrics, Metrics};
 
 /// How long a session must have been idle before a new one may take its place at the cap. A client between two calls
@@ -43,16 +45,16 @@ const FOR_EVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 const TWIN_WARM: Duration = Duration::from_secs(60);
 
 pub struct Destination {
-    shared: Arc<Shared>,
+    shared: Arc<DestinationState>,
     /// By what their clients can answer, and by the era that they are spoken to in where the server speaks both.
-    links: Mutex<HashMap<(Class, Era), LinkHandle>>,
+    links: Mutex<HashMap<(ClientClass, Era), LinkHandle>>,
     alone: Mutex<Vec<LinkHandle>>,
-    twins: Mutex<HashMap<Class, Vec<LinkHandle>>>,
+    twins: Mutex<HashMap<ClientClass, Vec<LinkHandle>>>,
     /// What its links begin with. The limits in it can become others while everything else stays.
-    settings: RwLock<Settings>,
+    settings: RwLock<LinkSettings>,
     max_sessions: AtomicUsize,
     /// Which of its tools may be called. It can become another while everything else stays.
-    tools: RwLock<Arc<config::Tools>>,
+    tools: RwLock<Arc<config::ToolsConfig>>,
     count: AtomicUsize,
     last_number: AtomicU64,
 }
@@ -60,16 +62,16 @@ pub struct Destination {
 /// What all destinations have in common.
 #[derive(Clone)]
 pub struct BridgeContext {
-    pub sessions: Arc<Sessions>,
+    pub sessions: Arc<SessionTable>,
     pub metrics: Arc<Metrics>,
-    pub owner: Owner,
+    pub owner: OwnerDaemon,
     pub store: Option<Store>,
     pub environment: Arc<Environment>,
 }
 
 /// A server that Prism is itself.
 pub struct BuiltIn {
-    pub server: kit::Server,
+    pub server: kit::BuiltinServer,
     /// Its tools may wait for hours, for something to come or for a person. They bound themselves.
     pub waits: bool,
     /// Its clients are agents: it has to know who calls, and where their bells ring is told.
@@ -77,13 +79,13 @@ pub struct BuiltIn {
 }
 
 /// A place among a destination's sessions, given back unless the session is opened.
-pub struct Place {
+pub struct SessionSlot {
     destination: Arc<Destination>,
     kept: bool,
 }
 
 /// There is no room for another session.
-pub struct Full {
+pub struct SessionsFull {
     pub max_sessions: usize,
 }
 
@@ -91,42 +93,42 @@ pub struct Full {
 
 impl Destination {
     pub fn new(
-        config: config::Destination,
+        config: config::DestinationConfig,
         daemon: &Config,
         context: &BridgeContext,
-        learned: Learned,
-    ) -> Result<Arc<Self>, TargetError> {
+        learned: LearnedServer,
+    ) -> Result<Arc<Self>, RemoteTargetError> {
         Self::make(config, daemon, context, learned, None)
     }
 
     /// A server that Prism is itself. It speaks the modern era, and the link translates.
     pub fn built_in(
-        config: config::Destination,
+        config: config::DestinationConfig,
         server: BuiltIn,
         daemon: &Config,
         context: &BridgeContext,
-    ) -> Result<Arc<Self>, TargetError> {
-        let config = config::Destination { era: Some(Era::Modern), asks: Some(false), ..config };
-        Self::make(config, daemon, context, Learned::default(), Some(server))
+    ) -> Result<Arc<Self>, RemoteTargetError> {
+        let config = config::DestinationConfig { era: Some(Era::Modern), asks: Some(false), ..config };
+        Self::make(config, daemon, context, LearnedServer::default(), Some(server))
     }
 
     fn make(
-        config: config::Destination,
+        config: config::DestinationConfig,
         daemon: &Config,
         context: &BridgeContext,
-        learned: Learned,
+        learned: LearnedServer,
         built_in: Option<BuiltIn>,
-    ) -> Result<Arc<Self>, TargetError> {
+    ) -> Result<Arc<Self>, RemoteTargetError> {
         let target = match &config.http {
             Some(http) => {
                 // Its headers may hold secrets, which are looked up when it is connected to.
-                Some(Target::new(&http.url, Vec::new(), http.transport, daemon.max_message_bytes)?)
+                Some(RemoteTarget::new(&http.url, Vec::new(), http.transport, daemon.max_message_bytes)?)
             }
             None => None,
         };
         let waits = built_in.as_ref().is_some_and(|built_in| built_in.waits);
         let times = config.times.within(daemon);
-        let settings = Settings {
+        let settings = LinkSettings {
             request_timeout: times.request_timeout.filter(|_| !waits),
             max_request_time: if waits { FOR_EVER } else { times.max_request_time },
             start_timeout: times.start_timeout,
@@ -136,17 +138,17 @@ impl Destination {
             keep_stateless: keep_stateless_for(daemon),
             idle_stop: config.idle_stop.filter(|_| config.http.is_none() && built_in.is_none()),
             strict_streams: config.strict_streams,
-            class: Class::NONE,
+            class: ClientClass::NONE,
             alone: false,
-            opening: Opening::Probe,
+            opening: EraDiscovery::Probe,
             prefers: Era::Legacy,
-            wire: if target.is_some() || built_in.is_some() { Wire::Http } else { Wire::Pipe },
+            wire: if target.is_some() || built_in.is_some() { UpstreamKind::Http } else { UpstreamKind::Pipe },
             exclusive: false,
             number: 0,
         };
         let tools = RwLock::new(Arc::new(config.tools.clone()));
         let max_sessions = AtomicUsize::new(config.max_sessions);
-        let shared = Arc::new(Shared::new(config, daemon, context, learned, target, built_in));
+        let shared = Arc::new(DestinationState::new(config, daemon, context, learned, target, built_in));
         Ok(Arc::new(Self {
             shared,
             links: Mutex::default(),
@@ -160,30 +162,30 @@ impl Destination {
         }))
     }
 
-    pub fn config(&self) -> &config::Destination {
+    pub fn config(&self) -> &config::DestinationConfig {
         &self.shared.config
     }
 
     /// Which of its tools may be called, as of now.
-    pub fn tools(&self) -> Arc<config::Tools> {
+    pub fn tools(&self) -> Arc<config::ToolsConfig> {
         self.tools.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// From now on other rules count. The server hears nothing of it.
-    pub fn obey(&self, tools: &config::Tools) {
+    pub fn obey(&self, tools: &config::ToolsConfig) {
         *self.tools.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(tools.clone());
     }
 
     /// Whether it is what this config would make, but for the rules and limits that can be changed under way, and for the word
     /// that it stands below in the file.
-    pub fn is_as(&self, config: &config::Destination) -> bool {
+    pub fn is_as(&self, config: &config::DestinationConfig) -> bool {
         let now = &self.shared.config;
         let (table, tools, max_sessions, times) = (now.table, now.tools.clone(), now.max_sessions, now.times);
-        *now == config::Destination { table, tools, max_sessions, times, ..config.clone() }
+        *now == config::DestinationConfig { table, tools, max_sessions, times, ..config.clone() }
     }
 
     /// From now on other limits count, also for what runs already: no process is concerned by them.
-    pub fn limit(&self, config: &config::Destination, daemon: &Config) {
+    pub fn limit(&self, config: &config::DestinationConfig, daemon: &Config) {
         let waits = self.shared.waits;
         let times = config.times.within(daemon);
         let settings = {
@@ -199,11 +201,11 @@ impl Destination {
         self.shared.limit(daemon.max_message_bytes);
         for link in self.living_links() {
             let settings = Box::new(settings.clone());
-            tokio::spawn(async move { link.commands.send(Command::Limit(settings)).await });
+            tokio::spawn(async move { link.commands.send(LinkCommand::Limit(settings)).await });
         }
     }
 
-    fn settings(&self) -> Settings {
+    fn settings(&self) -> LinkSettings {
         self.settings.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -222,7 +224,7 @@ impl Destination {
     }
 
     /// What its links share.
-    pub(crate) fn shared(&self) -> &Shared {
+    pub(crate) fn shared(&self) -> &DestinationState {
         &self.shared
     }
 
@@ -244,7 +246,7 @@ impl Destination {
 
     /// Makes room for one more session: within the cap, or in the place of the longest idle one. A part of a session of
     /// the hub's goes first, as its client does not notice: the window may be open for days after one call.
-    pub fn place(self: &Arc<Self>) -> Result<Place, Full> {
+    pub fn place(self: &Arc<Self>) -> Result<SessionSlot, SessionsFull> {
         let max_sessions = self.max_sessions();
         let try_enter = || {
             self.count
@@ -252,7 +254,7 @@ impl Destination {
                 .is_ok()
         };
         if try_enter() {
-            return Ok(Place { destination: self.clone(), kept: false });
+            return Ok(SessionSlot { destination: self.clone(), kept: false });
         }
         let sessions = &self.shared.sessions;
         let idle = sessions.spare_part(self);
@@ -262,7 +264,11 @@ impl Destination {
             info!(destination = self.config().name, "Ended the longest idle session to make room for a new one");
             close(&entry);
         }
-        if try_enter() { Ok(Place { destination: self.clone(), kept: false }) } else { Err(Full { max_sessions }) }
+        if try_enter() {
+            Ok(SessionSlot { destination: self.clone(), kept: false })
+        } else {
+            Err(SessionsFull { max_sessions })
+        }
     }
 
     /// Gives the place of a session back.
@@ -271,35 +277,35 @@ impl Destination {
     }
 
     /// The link for a new session.
-    pub fn link_for(&self, class: Class) -> LinkHandle {
+    pub fn link_for(&self, class: ClientClass) -> LinkHandle {
         match self.isolates(class) {
             true => {
-                let link = self.spawn(Settings { class, alone: true, ..self.settings() });
+                let link = self.spawn(LinkSettings { class, alone: true, ..self.settings() });
                 let mut alone = lock(&self.alone);
                 alone.retain(|link| !link.commands.is_closed());
                 alone.push(link.clone());
                 link
             }
             // A modern server hears with every call what its client can answer.
-            false if self.is_only_modern() => self.shared_link(Class::NONE, Era::Modern),
-            false if self.config().asks == Some(false) => self.shared_link(Class::NONE, Era::Legacy),
+            false if self.is_only_modern() => self.shared_link(ClientClass::NONE, Era::Modern),
+            false if self.config().asks == Some(false) => self.shared_link(ClientClass::NONE, Era::Legacy),
             false => self.shared_link(class, Era::Legacy),
         }
     }
 
     /// The link for calls without a session.
     pub fn stateless_link(&self) -> LinkHandle {
-        self.shared_link(Class::NONE, if self.is_only_modern() { Era::Modern } else { Era::Legacy })
+        self.shared_link(ClientClass::NONE, if self.is_only_modern() { Era::Modern } else { Era::Legacy })
     }
 
     /// The link for a call of the modern era: one where the owner of a question is certain, without a session to tell
     /// it by. There the calls that may be asked take turns; while one waits for its client's answer, the next goes to a
     /// further child. Returns too whether the call must drive out one that waits.
-    pub fn modern_link(&self, class: Class, may_ask: bool) -> (LinkHandle, bool) {
+    pub fn modern_link(&self, class: ClientClass, may_ask: bool) -> (LinkHandle, bool) {
         // Until it is known whether it speaks the modern era, all meet where they would meet if it does; from there they
         // are sent on.
         if self.speaks().modern != Some(false) {
-            return (self.shared_link(Class::NONE, Era::Modern), false);
+            return (self.shared_link(ClientClass::NONE, Era::Modern), false);
         }
         let class = self.class_shown(class);
         if !self.has_twins(class) {
@@ -315,7 +321,7 @@ impl Destination {
         match twins.iter().filter(|_| full).max_by_key(|link| link.parked.age()) {
             Some(oldest) => (oldest.clone(), true),
             None => {
-                let mut settings = Settings { class, exclusive: true, ..self.settings() };
+                let mut settings = LinkSettings { class, exclusive: true, ..self.settings() };
                 if !twins.is_empty() {
                     settings.keep_stateless = settings.keep_stateless.min(TWIN_WARM);
                 }
@@ -331,7 +337,7 @@ impl Destination {
         self.links().into_iter().find(|link| link.number == number)
     }
 
-    fn shared_link(&self, class: Class, prefers: Era) -> LinkHandle {
+    fn shared_link(&self, class: ClientClass, prefers: Era) -> LinkHandle {
         let only_modern = self.is_only_modern();
         let mut links = lock(&self.links);
         // A server that turned out to speak nothing but the modern era has one link, whoever was the first to find out.
@@ -343,24 +349,24 @@ impl Destination {
         if let Some(link) = links.get(&(class, prefers)).filter(|link| !link.commands.is_closed()) {
             return link.clone();
         }
-        let link = self.spawn(Settings { class, prefers, ..self.settings() });
+        let link = self.spawn(LinkSettings { class, prefers, ..self.settings() });
         links.insert((class, prefers), link.clone());
         link
     }
 
-    fn spawn(&self, settings: Settings) -> LinkHandle {
+    fn spawn(&self, settings: LinkSettings) -> LinkHandle {
         let speaks = self.speaks();
         let opening = match (self.config().era, settings.prefers) {
-            (Some(era), _) => Opening::Pinned(era),
-            (None, Era::Legacy) if speaks.legacy == Some(true) => Opening::Learned(Era::Legacy),
-            (None, Era::Modern) if speaks.modern == Some(true) => Opening::Learned(Era::Modern),
+            (Some(era), _) => EraDiscovery::Pinned(era),
+            (None, Era::Legacy) if speaks.legacy == Some(true) => EraDiscovery::Learned(Era::Legacy),
+            (None, Era::Modern) if speaks.modern == Some(true) => EraDiscovery::Learned(Era::Modern),
             // What its clients do not speak is all that is left.
-            (None, Era::Legacy) if speaks.legacy == Some(false) => Opening::Learned(Era::Modern),
-            (None, Era::Modern) if speaks.modern == Some(false) => Opening::Learned(Era::Legacy),
-            (None, _) => Opening::Probe,
+            (None, Era::Legacy) if speaks.legacy == Some(false) => EraDiscovery::Learned(Era::Modern),
+            (None, Era::Modern) if speaks.modern == Some(false) => EraDiscovery::Learned(Era::Legacy),
+            (None, _) => EraDiscovery::Probe,
         };
         let number = self.last_number.fetch_add(1, Ordering::Relaxed) + 1;
-        LinkHandle::spawn(Settings { opening, number, ..settings }, self.shared.clone())
+        LinkHandle::spawn(LinkSettings { opening, number, ..settings }, self.shared.clone())
     }
 
     pub fn is_only_modern(&self) -> bool {
@@ -368,27 +374,27 @@ impl Destination {
     }
 
     /// Which eras the server speaks, as far as that is known or set.
-    pub fn speaks(&self) -> Speaks {
-        self.config().era.map_or_else(|| self.shared.known(), Speaks::only)
+    pub fn speaks(&self) -> SpokenEras {
+        self.config().era.map_or_else(|| self.shared.known(), SpokenEras::only)
     }
 
     /// Whether a session of this class gets a child of its own.
-    fn isolates(&self, class: Class) -> bool {
+    fn isolates(&self, class: ClientClass) -> bool {
         match self.config().process {
-            Process::PerSession => true,
-            Process::SharedAlways => false,
+            ProcessSharing::PerSession => true,
+            ProcessSharing::SharedAlways => false,
             // A session there costs no process, and its server may keep things by it.
-            Process::Shared if self.config().http.is_some() => !self.is_only_modern(),
-            Process::Shared => {
+            ProcessSharing::Shared if self.config().http.is_some() => !self.is_only_modern(),
+            ProcessSharing::Shared => {
                 class.answers_questions()
                     && self.config().asks != Some(false)
-                    && self.verdict() != Verdict::Quiet
+                    && self.verdict() != QuietVerdict::Quiet
                     && !self.is_only_modern()
             }
         }
     }
 
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> QuietVerdict {
         self.shared.verdict()
     }
 
@@ -403,7 +409,7 @@ impl Destination {
 
 // === impl Place ===
 
-impl Place {
+impl SessionSlot {
     /// The session is open, and gives its place back with [`Destination::leave`].
     pub fn keep(mut self) -> Arc<Destination> {
         self.kept = true;
@@ -411,7 +417,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for SessionSlot {
     fn drop(&mut self) {
         if !self.kept {
             self.destination.leave();
@@ -425,9 +431,9 @@ fn keep_stateless_for(daemon: &Config) -> Duration {
 }
 
 /// Tells a link that a session is over, without waiting for it.
-pub fn close(entry: &Entry) {
+pub fn close(entry: &SessionEntry) {
     let (link, key) = (entry.link.clone(), entry.key());
-    tokio::spawn(async move { link.commands.send(Command::Close { key, done: None }).await });
+    tokio::spawn(async move { link.commands.send(LinkCommand::Close { key, done: None }).await });
 }
 
 pub(super) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

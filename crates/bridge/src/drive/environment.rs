@@ -10,20 +10,20 @@ use std::{
     sync::Arc,
 };
 
-use prism_editor::{Lodger, Lodging, Quarters, QuartersError};
+use prism_editor::{SandboxRequest, ServerSandbox, ServerSandboxError, ServerSandboxes};
 use prism_os::{
     login,
-    program::{self, Absent},
+    program::{self, ProgramLookupError},
 };
 use tokio::{sync::OnceCell, task::spawn_blocking};
 use tracing::{debug, warn};
 
 use prism_config::{
-    Destination, Env, Inherit,
+    DestinationConfig, Env, EnvInheritance,
     http::is_header_value,
     secret::{self, SecretError},
 };
-use prism_telemetry::Secrets;
+use prism_telemetry::KnownSecrets;
 
 /// The daemon's environment, and what its children get of it. One for all of them.
 pub struct Environment {
@@ -33,51 +33,51 @@ pub struct Environment {
     /// What it said, once it was asked.
     login_path: OnceCell<Option<OsString>>,
     /// What was looked up so far: the log knows it by this.
-    secrets: Arc<Secrets>,
-    quarters: Arc<Quarters>,
+    secrets: Arc<KnownSecrets>,
+    quarters: Arc<ServerSandboxes>,
 }
 
 /// What a child or a connection is given. It holds secrets, so it has no `Debug`.
-pub struct Given {
+pub struct LaunchEnv {
     /// The whole environment of a child.
     pub variables: BTreeMap<OsString, OsString>,
     /// The configured headers of a connection.
     pub headers: Vec<(String, String)>,
     /// Where a child lives that is to run in a sandbox.
-    pub lodging: Option<Lodging>,
+    pub lodging: Option<ServerSandbox>,
 }
 
 /// Why there is something that it cannot be given.
 #[derive(Debug, thiserror::Error)]
-pub enum GivenError {
+pub enum LaunchEnvError {
     #[error(transparent)]
     Secret(#[from] SecretError),
     #[error(transparent)]
-    Quarters(#[from] QuartersError),
+    Quarters(#[from] ServerSandboxError),
 }
 
 const PATH: &str = "PATH";
 
 impl Environment {
     /// With `asks_shell`, the user's login shell will be asked for its PATH, once.
-    pub fn new(env: Env, asks_shell: bool, quarters: Arc<Quarters>) -> Arc<Self> {
+    pub fn new(env: Env, asks_shell: bool, quarters: Arc<ServerSandboxes>) -> Arc<Self> {
         Arc::new(Self { env, asks_shell, login_path: OnceCell::new(), secrets: Arc::default(), quarters })
     }
 
     /// Where servers live that run in a sandbox.
-    pub fn quarters(&self) -> &Quarters {
+    pub fn quarters(&self) -> &ServerSandboxes {
         &self.quarters
     }
 
     /// The values that were looked up so far.
-    pub fn secrets(&self) -> &Arc<Secrets> {
+    pub fn secrets(&self) -> &Arc<KnownSecrets> {
         &self.secrets
     }
 
     /// Asks the shell now, behind everything else, so that no child has to wait for it later; and then says of which
     /// destination the program is not there.
-    pub fn look_ahead(self: &Arc<Self>, destinations: &BTreeMap<String, Destination>) {
-        let own: Vec<Destination> =
+    pub fn look_ahead(self: &Arc<Self>, destinations: &BTreeMap<String, DestinationConfig>) {
+        let own: Vec<DestinationConfig> =
             destinations.values().filter(|destination| self.wants_login_path(destination)).cloned().collect();
         if own.is_empty() {
             return;
@@ -94,7 +94,7 @@ impl Environment {
     }
 
     /// Why a destination's program cannot be started, as far as can be seen without starting it.
-    pub fn absent(&self, destination: &Destination) -> Option<Absent> {
+    pub fn absent(&self, destination: &DestinationConfig) -> Option<ProgramLookupError> {
         let wanted = destination.command.first()?;
         if self.wants_login_path(destination) && self.login_path.get().is_none() {
             return None;
@@ -105,7 +105,7 @@ impl Environment {
     }
 
     /// What a destination's server is given, if nothing has to be waited for.
-    pub fn at_once(&self, destination: &Destination) -> Option<Result<Given, GivenError>> {
+    pub fn at_once(&self, destination: &DestinationConfig) -> Option<Result<LaunchEnv, LaunchEnvError>> {
         let headers = destination.http.iter().flat_map(|http| http.headers.values());
         let mut references = destination
             .env
@@ -118,7 +118,7 @@ impl Environment {
     }
 
     /// What a destination's server is given.
-    pub async fn given(self: Arc<Self>, destination: Destination) -> Result<Given, GivenError> {
+    pub async fn given(self: Arc<Self>, destination: DestinationConfig) -> Result<LaunchEnv, LaunchEnvError> {
         if self.wants_login_path(&destination) {
             self.login_path().await;
         }
@@ -126,14 +126,14 @@ impl Environment {
         looked_up.unwrap_or_else(|error| Err(SecretError::NoKeyring { why: error.to_string() }.into()))
     }
 
-    fn wants_login_path(&self, destination: &Destination) -> bool {
+    fn wants_login_path(&self, destination: &DestinationConfig) -> bool {
         self.asks_shell && destination.http.is_none() && !destination.env.contains_key(PATH)
     }
 
     async fn login_path(&self) -> Option<&OsStr> {
         let ask = || async {
             let shell = login::shell(self.env.var("SHELL"))?;
-            let env = self.env.inherited(&Inherit::All);
+            let env = self.env.inherited(&EnvInheritance::All);
             let asked = shell.clone();
             let path = spawn_blocking(move || login::path(&asked, &env, login::PATIENCE)).await.ok().flatten();
             match &path {
@@ -157,8 +157,8 @@ impl Environment {
         }
     }
 
-    fn look_up(&self, destination: &Destination) -> Result<Given, GivenError> {
-        let mut given = Given { variables: BTreeMap::new(), headers: Vec::new(), lodging: None };
+    fn look_up(&self, destination: &DestinationConfig) -> Result<LaunchEnv, LaunchEnvError> {
+        let mut given = LaunchEnv { variables: BTreeMap::new(), headers: Vec::new(), lodging: None };
         if let Some(http) = &destination.http {
             for (name, value) in &http.headers {
                 let is_secret = secret::of_header(value).is_some();
@@ -188,7 +188,7 @@ impl Environment {
             given.variables.insert(name.into(), resolved.into());
         }
         if let Some(sandbox) = &destination.sandbox {
-            let lodger = Lodger {
+            let lodger = SandboxRequest {
                 name: &destination.name,
                 program: destination.command.first().map(String::as_str).unwrap_or_default(),
                 cwd: destination.cwd.as_deref(),

@@ -14,11 +14,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prism_core::mcp::{Fault, State};
+use prism_core::mcp::{CallFault, LinkState};
 
-use super::{destination::lock, stderr::Written};
-use prism_config::{self as config, Http};
-use prism_mcp::remote::Failure;
+use super::{destination::lock, stderr::StderrLine};
+use prism_config::{self as config, HttpConfig};
+use prism_mcp::remote::RemoteFailure;
 
 /// The longest line of a server's that is told of in a sentence. The rest is cut.
 const MAX_LINE: usize = 200;
@@ -47,7 +47,7 @@ pub enum ServerState {
 
 /// How a server is, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Health {
+pub struct ServerHealth {
     pub state: ServerState,
     /// One plain sentence with the reason.
     pub said: String,
@@ -57,16 +57,16 @@ pub struct Health {
 
 /// How the last use of a server went.
 #[derive(Debug, Default)]
-pub struct Sightings {
+pub struct HealthObservations {
     /// Whether there is something to take back.
     ails: AtomicBool,
-    last: Mutex<Option<Ailment>>,
+    last: Mutex<Option<ObservedFault>>,
     /// What a server that is being started printed, and is no message.
     printed: Mutex<Option<String>>,
 }
 
 #[derive(Clone, Debug)]
-struct Ailment {
+struct ObservedFault {
     state: ServerState,
     said: String,
     at: Instant,
@@ -78,7 +78,7 @@ struct Ailment {
 
 /// The starts of a link's server since one of them went well.
 #[derive(Debug)]
-pub struct Tries {
+pub struct FailedStarts {
     count: u32,
     since: Instant,
 }
@@ -123,7 +123,7 @@ impl fmt::Display for ServerState {
 
 // === impl Sightings ===
 
-impl Sightings {
+impl HealthObservations {
     /// Somebody had an answer: whatever was wrong with a server that is up is over.
     pub fn answered(&self) {
         if self.ails.load(Relaxed) {
@@ -138,14 +138,14 @@ impl Sightings {
         }
     }
 
-    fn take_back(&self, is_over: impl Fn(&Ailment) -> bool) {
+    fn take_back(&self, is_over: impl Fn(&ObservedFault) -> bool) {
         let mut last = lock(&self.last);
         *last = last.take().filter(|ailment| !is_over(ailment));
         self.ails.store(last.is_some(), Relaxed);
     }
 
     fn note(&self, state: ServerState, said: String, of_one_that_is_up: bool, given_up: bool) {
-        *lock(&self.last) = Some(Ailment { state, said, at: Instant::now(), of_one_that_is_up, given_up });
+        *lock(&self.last) = Some(ObservedFault { state, said, at: Instant::now(), of_one_that_is_up, given_up });
         self.ails.store(true, Relaxed);
     }
 
@@ -155,10 +155,12 @@ impl Sightings {
     }
 
     /// A call got no answer. Only what is the server's own fault says how it is.
-    pub fn fault(&self, fault: &Fault) {
+    pub fn fault(&self, fault: &CallFault) {
         match fault {
-            Fault::Timeout { after, setting } => self.slow(format!("it did not answer within `{setting}` ({after:?})")),
-            Fault::Stuck => self.slow("it does not read what it is sent".to_owned()),
+            CallFault::Timeout { after, setting } => {
+                self.slow(format!("it did not answer within `{setting}` ({after:?})"))
+            }
+            CallFault::Stuck => self.slow("it does not read what it is sent".to_owned()),
             _ => {}
         }
     }
@@ -169,16 +171,18 @@ impl Sightings {
     }
 
     /// A request over HTTP failed. What says something about that request only is not noted.
-    pub fn failed(&self, failure: &Failure, url: &str) {
+    pub fn failed(&self, failure: &RemoteFailure, url: &str) {
         match failure {
-            Failure::Unauthorized { status } => self.note(ServerState::Unauthorized, unauthorized(*status), true, true),
-            Failure::Unreachable { why } => {
+            RemoteFailure::Unauthorized { status } => {
+                self.note(ServerState::Unauthorized, unauthorized(*status), true, true)
+            }
+            RemoteFailure::Unreachable { why } => {
                 self.note(ServerState::Refusing, format!("nobody answers at {url}: {why}"), true, true)
             }
-            Failure::Status { status } if *status >= 500 => {
+            RemoteFailure::Status { status } if *status >= 500 => {
                 self.note(ServerState::Refusing, format!("{url} answers HTTP {status}"), true, true);
             }
-            Failure::Cut => {}
+            RemoteFailure::Cut => {}
             // Whatever it says, somebody says it.
             _ => self.answered(),
         }
@@ -190,7 +194,7 @@ impl Sightings {
     }
 
     /// Nobody tries any more. If it was noted what is wrong over HTTP, that says more.
-    pub fn given_up(&self, why: Option<&Fault>) {
+    pub fn given_up(&self, why: Option<&CallFault>) {
         let mut last = lock(&self.last);
         match (&mut *last, why) {
             (Some(ailment), None) => ailment.given_up = true,
@@ -198,7 +202,7 @@ impl Sightings {
             (_, Some(why)) => {
                 drop(last);
                 let said = match why {
-                    Fault::Unavailable { why } => why.clone(),
+                    CallFault::Unavailable { why } => why.clone(),
                     fault => fault.message(),
                 };
                 self.note(ServerState::Failing, said, false, true);
@@ -218,11 +222,11 @@ impl Sightings {
     }
 
     /// What is wrong, seen beside what the links do.
-    pub fn now(&self, links: &[State]) -> Option<(ServerState, String)> {
+    pub fn now(&self, links: &[LinkState]) -> Option<(ServerState, String)> {
         let last = lock(&self.last);
         let ailment = last.as_ref()?;
-        let is_up = links.contains(&State::Up);
-        let is_tried = links.iter().any(|state| matches!(state, State::Starting | State::Restarting));
+        let is_up = links.contains(&LinkState::Up);
+        let is_tried = links.iter().any(|state| matches!(state, LinkState::Starting | LinkState::Restarting));
         let counts = match ailment.state {
             // One that went away since is slow no more.
             ServerState::Slow => is_up,
@@ -249,8 +253,8 @@ pub fn unauthorized(status: u16) -> String {
 }
 
 /// What to type about a server that is like that, where its own sentence does not say it.
-pub fn fix(state: ServerState, config: &config::Destination) -> Option<String> {
-    let url = config.http.as_ref().map(Http::shown_url);
+pub fn fix(state: ServerState, config: &config::DestinationConfig) -> Option<String> {
+    let url = config.http.as_ref().map(HttpConfig::shown_url);
     Some(match state {
         ServerState::NeverUsed | ServerState::Starting | ServerState::Up | ServerState::Asleep => return None,
         ServerState::Unauthorized => {
@@ -266,7 +270,7 @@ pub fn fix(state: ServerState, config: &config::Destination) -> Option<String> {
 
 // === impl Tries ===
 
-impl Tries {
+impl FailedStarts {
     pub fn begin(now: Instant) -> Self {
         Self { count: 0, since: now }
     }
@@ -298,7 +302,7 @@ fn capitalized(text: &str) -> String {
 }
 
 /// What a server was heard to say that did not greet us: on stdout what is no message, and the end of its stderr.
-pub fn heard(printed: Option<&str>, stderr: &[Written]) -> Option<String> {
+pub fn heard(printed: Option<&str>, stderr: &[StderrLine]) -> Option<String> {
     let printed = printed.map(|line| format!("it printed text that is not MCP: `{}`", short(line)));
     let lines = telling(stderr);
     let output = (!lines.is_empty()).then(|| format!("its last output: `{}`", lines.join(" / ")));
@@ -309,7 +313,7 @@ pub fn heard(printed: Option<&str>, stderr: &[Written]) -> Option<String> {
 }
 
 /// The last lines; and if the word that matters stands further up, above a stack trace, that one before them.
-fn telling(stderr: &[Written]) -> Vec<String> {
+fn telling(stderr: &[StderrLine]) -> Vec<String> {
     let lines: Vec<&str> = stderr.iter().map(|line| line.text.trim()).filter(|line| !line.is_empty()).collect();
     let says_error = |line: &&&str| line.to_ascii_lowercase().contains("error");
     let last = &lines[lines.len().saturating_sub(MAX_LINES)..];

@@ -23,17 +23,17 @@ use std::{
 };
 
 use prism_core::{
-    mcp::{Hello, Method, Names, link::StreamKey},
+    mcp::{ClientHello, MemberNames, Method, link::StreamKey},
     wire::Message,
 };
 use tracing::{debug, warn};
 
-pub use session::{Denied, HubSession};
-pub use view::{Seen, UnknownView, View};
-pub use way::Way;
+pub use session::{HubSession, MemberSessionError};
+pub use view::{HubView, HubViewer, UnknownViewError};
+pub use way::HubTarget;
 
-use self::lists::Lists;
-use super::{Audience, Command, Destination, Entry, Sessions, destination::lock, health::Health};
+use self::lists::MemberLists;
+use super::{Audience, Destination, LinkCommand, SessionEntry, SessionTable, destination::lock, health::ServerHealth};
 use prism_config as config;
 
 /// What a client is told of that may have missed something.
@@ -45,58 +45,58 @@ const MAX_VIEWS: usize = 64;
 
 pub struct Hub {
     home: Arc<Destination>,
-    plan: RwLock<Arc<Plan>>,
-    sessions: Arc<Sessions>,
-    views: Mutex<HashMap<String, Arc<View>>>,
+    plan: RwLock<Arc<HubPlan>>,
+    sessions: Arc<SessionTable>,
+    views: Mutex<HashMap<String, Arc<HubView>>>,
     /// Counts what has changed in any member's lists.
     changes: AtomicU64,
     /// Streams of changes that modern clients have open, or are about to; and of those that are open at home what their
     /// clients see, and who those are.
     listening: AtomicUsize,
-    listens: Mutex<HashMap<StreamKey, (Arc<View>, Audience)>>,
+    listens: Mutex<HashMap<StreamKey, (Arc<HubView>, Audience)>>,
     /// Milliseconds since the hub was made, plus one; 0 if nobody without a session was there yet.
     last_used: AtomicU64,
     epoch: Instant,
 }
 
 /// What a config makes of the hub.
-struct Plan {
-    members: Vec<Arc<Member>>,
+struct HubPlan {
+    members: Vec<Arc<HubMember>>,
     /// The number of the next new one. None is given twice: sessions remember what they had where.
     next_number: u32,
-    settings: config::Hub,
-    profiles: BTreeMap<String, config::Profile>,
+    settings: config::HubConfig,
+    profiles: BTreeMap<String, config::ProfileConfig>,
     /// How long the members are kept awake for nobody.
     keeps: Duration,
 }
 
 /// A destination behind the hub.
-pub struct Member {
+pub struct HubMember {
     pub destination: Arc<Destination>,
     /// From 1 on: the number of its parts.
     number: u32,
-    names: Names,
+    names: MemberNames,
     /// It is Prism itself: its names are known to be nobody else's.
     own: bool,
-    lists: Lists,
+    lists: MemberLists,
     /// Whether it was said in the log that it lists names of others.
     has_squatted: AtomicBool,
 }
 
 /// What the hub knows of a member.
 #[derive(Debug)]
-pub struct Known {
+pub struct MemberStatus {
     pub name: String,
     /// How many tools it lists.
     pub tools: Option<usize>,
     /// How its server is.
-    pub health: Health,
+    pub health: ServerHealth,
     /// Why it is not well, or a list of it could not be had.
     pub why: Option<String>,
 }
 
 /// A stream of changes that is open. While there is one, the members' lists are watched.
-pub struct Listening {
+pub struct HubSubscription {
     hub: Arc<Hub>,
     stream: Option<StreamKey>,
 }
@@ -109,9 +109,9 @@ impl Hub {
         home: Arc<Destination>,
         members: impl IntoIterator<Item = Arc<Destination>>,
         daemon: &config::Config,
-        sessions: Arc<Sessions>,
+        sessions: Arc<SessionTable>,
     ) -> Arc<Self> {
-        let plan = Plan::new([home.clone()].into_iter().chain(members), daemon, None);
+        let plan = HubPlan::new([home.clone()].into_iter().chain(members), daemon, None);
         Arc::new(Self {
             home,
             plan: RwLock::new(Arc::new(plan)),
@@ -125,7 +125,7 @@ impl Hub {
         })
     }
 
-    fn plan(&self) -> Arc<Plan> {
+    fn plan(&self) -> Arc<HubPlan> {
         self.plan.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -133,7 +133,7 @@ impl Hub {
     /// same. Who looks at the hub sees the new one from now on.
     pub fn reload(&self, members: impl IntoIterator<Item = Arc<Destination>>, daemon: &config::Config) {
         let before = self.plan();
-        let plan = Plan::new([self.home.clone()].into_iter().chain(members), daemon, Some(&before));
+        let plan = HubPlan::new([self.home.clone()].into_iter().chain(members), daemon, Some(&before));
         *self.plan.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(plan);
         lock(&self.views).clear();
         self.changes.fetch_add(1, Ordering::Relaxed);
@@ -149,7 +149,7 @@ impl Hub {
 
     /// What was asked for with this view, as it is now; nothing but Prism itself if it is no more. Who was to see some of
     /// the members must not see all of them.
-    fn view_again(&self, view: &Arc<View>) -> Arc<View> {
+    fn view_again(&self, view: &Arc<HubView>) -> Arc<HubView> {
         let asked = Some(view.asked()).filter(|asked| !asked.is_empty());
         self.view(asked).unwrap_or_else(|_| Arc::new(view.bare()))
     }
@@ -165,7 +165,7 @@ impl Hub {
         tokio::spawn(async move {
             for method in CHANGES {
                 let (to, listens) = (Vec::new(), listens.clone());
-                let _ = link.commands.send(Command::Announce { method, to, listens }).await;
+                let _ = link.commands.send(LinkCommand::Announce { method, to, listens }).await;
             }
         });
     }
@@ -176,7 +176,7 @@ impl Hub {
     }
 
     /// What is known of each member.
-    pub fn overview(&self) -> Vec<Known> {
+    pub fn overview(&self) -> Vec<MemberStatus> {
         let plan = self.plan();
         let members = plan.members.iter().filter(|member| !member.is_home());
         let known = members.map(|member| {
@@ -184,41 +184,47 @@ impl Hub {
             let ill = (!health.state.is_ready()).then(|| health.said.clone());
             let unlisted = || member.lists.trouble().or_else(|| member.lists.is_missed().then(|| self.no_answer()));
             let (name, tools) = (member.name().to_owned(), member.lists.count(Method::ToolsList));
-            Known { name, tools, why: ill.or_else(unlisted), health }
+            MemberStatus { name, tools, why: ill.or_else(unlisted), health }
         });
         known.collect()
     }
 
     /// A new session's life at the hub, and at its members. What its client will want to see first is fetched at once.
-    pub fn open(self: &Arc<Self>, view: Arc<View>, hello: &Hello, initialize: &Message) -> HubSession {
+    pub fn open(self: &Arc<Self>, view: Arc<HubView>, hello: &ClientHello, initialize: &Message) -> HubSession {
         self.warm(view.members(), Audience::legacy(hello.class));
         HubSession::new(view, hello.clone(), initialize)
     }
 
     /// The same of one that the last daemon has left, if there still is what its client asked to see. Its members are
     /// left alone until it is back.
-    pub fn take_up(&self, asked: &str, hello: &Hello, initialize: &Message, text: Option<&str>) -> Option<HubSession> {
+    pub fn take_up(
+        &self,
+        asked: &str,
+        hello: &ClientHello,
+        initialize: &Message,
+        text: Option<&str>,
+    ) -> Option<HubSession> {
         let view = self.view(Some(asked)).ok()?;
         Some(HubSession::take_up(view, hello.clone(), initialize, text))
     }
 
     /// The client of a session is there. After it was away for a change of daemons it is told that anything may have
     /// changed, and what it watched is watched again.
-    pub fn is_back(self: &Arc<Self>, entry: &Arc<Entry>) {
+    pub fn is_back(self: &Arc<Self>, entry: &Arc<SessionEntry>) {
         if entry.hub().is_some_and(HubSession::is_back) {
             self.welcome_back(entry);
         }
     }
 
-    fn welcome_back(self: &Arc<Self>, entry: &Arc<Entry>) {
+    fn welcome_back(self: &Arc<Self>, entry: &Arc<SessionEntry>) {
         let Some(session) = entry.hub() else { return };
         let watched = session.watched_at();
-        let members: Vec<Arc<Member>> =
+        let members: Vec<Arc<HubMember>> =
             session.view().members().iter().filter(|member| watched.contains(&member.number)).cloned().collect();
         let (hub, entry) = (self.clone(), entry.clone());
         tokio::spawn(async move {
             for method in CHANGES {
-                let announce = Command::Announce { method, to: vec![entry.key()], listens: Vec::new() };
+                let announce = LinkCommand::Announce { method, to: vec![entry.key()], listens: Vec::new() };
                 let _ = entry.link.commands.send(announce).await;
             }
             for member in members {
@@ -236,9 +242,9 @@ impl Hub {
         self.last_used.store(now, Ordering::Relaxed);
     }
 
-    pub fn listen(self: &Arc<Self>) -> Listening {
+    pub fn listen(self: &Arc<Self>) -> HubSubscription {
         self.listening.fetch_add(1, Ordering::Relaxed);
-        Listening { hub: self.clone(), stream: None }
+        HubSubscription { hub: self.clone(), stream: None }
     }
 
     /// Whether anybody would miss the members.
@@ -251,19 +257,19 @@ impl Hub {
     }
 
     /// Tells those of the clients that see this member that one of its lists has changed.
-    fn announce(&self, member: &Member, whose: impl Fn(Audience) -> bool, method: Method) {
+    fn announce(&self, member: &HubMember, whose: impl Fn(Audience) -> bool, method: Method) {
         let to = self.sessions.hub_sessions(|session| session.view().shows(member) && whose(session.audience()));
         debug!(destination = member.name(), method = method.name(), sessions = to.len(), "A list of the hub's changed");
-        let hears = |(_, (view, of)): &(&StreamKey, &(Arc<View>, Audience))| view.shows(member) && whose(*of);
+        let hears = |(_, (view, of)): &(&StreamKey, &(Arc<HubView>, Audience))| view.shows(member) && whose(*of);
         let listens: Vec<StreamKey> = lock(&self.listens).iter().filter(hears).map(|(stream, _)| *stream).collect();
         let link = self.home.stateless_link();
-        tokio::spawn(async move { link.commands.send(Command::Announce { method, to, listens }).await });
+        tokio::spawn(async move { link.commands.send(LinkCommand::Announce { method, to, listens }).await });
     }
 }
 
 // === impl Plan ===
 
-impl Plan {
+impl HubPlan {
     fn new(
         members: impl IntoIterator<Item = Arc<Destination>>,
         daemon: &config::Config,
@@ -271,7 +277,7 @@ impl Plan {
     ) -> Self {
         let mut next_number = before.map_or(0, |before| before.next_number);
         let before = before.map(|before| &before.members[..]).unwrap_or_default();
-        let mut taken: Vec<Names> = before.iter().map(|member| member.names.clone()).collect();
+        let mut taken: Vec<MemberNames> = before.iter().map(|member| member.names.clone()).collect();
         let mut all = Vec::new();
         for destination in members {
             let own = destination.is_built_in();
@@ -280,14 +286,14 @@ impl Plan {
                 Some(same) if Arc::ptr_eq(&same.destination, &destination) => same.clone(),
                 Some(changed) => {
                     let (number, names) = (changed.number, changed.names.clone());
-                    Arc::new(Member::new(destination, number, names, own))
+                    Arc::new(HubMember::new(destination, number, names, own))
                 }
                 None => {
-                    let names = Names::new(&destination.config().name, &taken);
+                    let names = MemberNames::new(&destination.config().name, &taken);
                     taken.push(names.clone());
                     let number = next_number;
                     next_number += 1;
-                    Arc::new(Member::new(destination, number, names, own))
+                    Arc::new(HubMember::new(destination, number, names, own))
                 }
             });
         }
@@ -299,9 +305,9 @@ impl Plan {
 
 // === impl Member ===
 
-impl Member {
-    fn new(destination: Arc<Destination>, number: u32, names: Names, own: bool) -> Self {
-        let lists = Lists::of(&destination);
+impl HubMember {
+    fn new(destination: Arc<Destination>, number: u32, names: MemberNames, own: bool) -> Self {
+        let lists = MemberLists::of(&destination);
         Self { lists, destination, number, names, own, has_squatted: AtomicBool::new(false) }
     }
 
@@ -329,15 +335,15 @@ impl Member {
 
 // === impl Listening ===
 
-impl Listening {
+impl HubSubscription {
     /// From now on it is this stream at home, whose client sees this much and is one of these.
-    pub fn is(&mut self, stream: StreamKey, view: &Arc<View>, audience: Audience) {
+    pub fn is(&mut self, stream: StreamKey, view: &Arc<HubView>, audience: Audience) {
         lock(&self.hub.listens).insert(stream, (view.clone(), audience));
         self.stream = Some(stream);
     }
 }
 
-impl Drop for Listening {
+impl Drop for HubSubscription {
     fn drop(&mut self) {
         if let Some(stream) = &self.stream {
             lock(&self.hub.listens).remove(stream);

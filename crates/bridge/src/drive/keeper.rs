@@ -2,14 +2,14 @@
 
 use std::{future::pending, io, process::ExitStatus, sync::Arc, time::Duration};
 
-use prism_os::group::{self, Group};
+use prism_os::group::{self, ProcessGroup};
 use tokio::{
     sync::{mpsc, oneshot},
     time::timeout,
 };
 use tracing::{info, warn};
 
-use super::{Command, ceiling::Ceiling, destination::Shared};
+use super::{LinkCommand, ceiling::MemoryLimit, destination::DestinationState};
 
 /// How long a child gets to end by itself, and again after SIGTERM (B-13).
 const STOP_GRACE: Duration = Duration::from_secs(2);
@@ -19,20 +19,20 @@ const LAST_WORDS: Duration = Duration::from_millis(200);
 const ORDERS: usize = 1;
 
 /// The link's hold on its child's process. Dropping it stops the child: gently first, then by force.
-pub(super) struct Keeper {
+pub(super) struct ChildSupervisor {
     pid: u32,
-    orders: mpsc::Sender<Kill>,
+    orders: mpsc::Sender<KillOrder>,
 }
 
-struct Kill;
+struct KillOrder;
 
-impl Keeper {
+impl ChildSupervisor {
     pub(super) fn take(
-        group: Group,
-        ceiling: Option<Ceiling>,
+        group: ProcessGroup,
+        ceiling: Option<MemoryLimit>,
         stderr: oneshot::Receiver<()>,
-        shared: Arc<Shared>,
-        link: mpsc::WeakSender<Command>,
+        shared: Arc<DestinationState>,
+        link: mpsc::WeakSender<LinkCommand>,
     ) -> Self {
         let (orders, received) = mpsc::channel(ORDERS);
         let pid = group.pid();
@@ -48,17 +48,17 @@ impl Keeper {
 
     /// Ends the child at once.
     pub(super) fn kill(&self) {
-        let _ = self.orders.try_send(Kill);
+        let _ = self.orders.try_send(KillOrder);
     }
 }
 
 async fn keep(
-    group: Group,
-    ceiling: Option<Ceiling>,
+    group: ProcessGroup,
+    ceiling: Option<MemoryLimit>,
     stderr: oneshot::Receiver<()>,
-    mut orders: mpsc::Receiver<Kill>,
-    shared: Arc<Shared>,
-    link: mpsc::WeakSender<Command>,
+    mut orders: mpsc::Receiver<KillOrder>,
+    shared: Arc<DestinationState>,
+    link: mpsc::WeakSender<LinkCommand>,
 ) {
     let pid = group.pid();
     let exceeded = async {
@@ -68,13 +68,13 @@ async fn keep(
         }
     };
     let (order, went_over) = tokio::select! {
-        () = group.exited() => (Some(Kill), false),
+        () = group.exited() => (Some(KillOrder), false),
         order = orders.recv() => (order, false),
-        () = exceeded => (Some(Kill), true),
+        () = exceeded => (Some(KillOrder), true),
     };
     let destination = &shared.config.name;
     match order {
-        Some(Kill) => {
+        Some(KillOrder) => {
             group.kill();
             group.exited().await;
             let status = shown(group.finish());
@@ -87,7 +87,7 @@ async fn keep(
             // What it wrote last is mostly why it ended.
             let _ = timeout(LAST_WORDS, stderr).await;
             if let Some(link) = link.upgrade() {
-                let _ = link.send(Command::Exited { pid, status, why }).await;
+                let _ = link.send(LinkCommand::Exited { pid, status, why }).await;
             }
         }
         // The link let go.

@@ -12,19 +12,19 @@ use std::{
 
 use bytes::Bytes;
 use prism_core::{
-    mcp::{Hello, Kept, level::Level, link::SessionKey},
+    mcp::{ClientHello, SessionSnapshot, level::LogLevel, link::SessionKey},
     wire::{Message, frame::EventId},
 };
-use prism_store::{Save, Store, StoredEvent, StoredSession, WriteError};
+use prism_store::{SessionUpdate, Store, StoreWriteError, StoredEvent, StoredSession};
 use serde::{Deserialize, Serialize};
 use tracing::{debug, info, warn};
 use uuid::Uuid;
 
 use super::{
-    Command, Destination, Entry, Hub, Sessions,
+    Destination, Hub, LinkCommand, SessionEntry, SessionTable,
     destination::now_us,
-    sessions::{Opened, Role},
-    visitor::{Visit, Way},
+    sessions::{OpenedSession, SessionRole},
+    visitor::{ClientActivity, ClientTransport},
 };
 use prism_config as config;
 
@@ -32,7 +32,7 @@ use prism_config as config;
 pub const USE_NOTED_EVERY: Duration = Duration::from_secs(60);
 
 /// Where sessions are kept.
-pub struct Keeping {
+pub struct SessionStore {
     store: Store,
     /// The daemon is stopping: sessions end here, and are not over.
     closed: AtomicBool,
@@ -40,24 +40,24 @@ pub struct Keeping {
 
 /// How a client opened its session.
 #[derive(Serialize, Deserialize)]
-struct Opening {
+struct OpeningRecord {
     initialize: String,
     /// What it sees of the hub, if it came there.
     view: Option<String>,
     #[serde(default)]
-    way: Way,
+    way: ClientTransport,
 }
 
 /// What a link says of a session.
 #[derive(Default, Serialize, Deserialize)]
-struct State {
+struct SessionRecord {
     level: Option<String>,
     watched: Vec<String>,
     last: u64,
     delivered: u64,
 }
 
-impl Keeping {
+impl SessionStore {
     pub fn new(store: Store) -> Self {
         Self { store, closed: AtomicBool::new(false) }
     }
@@ -68,23 +68,23 @@ impl Keeping {
     }
 
     /// Writes down that a session was opened. Its client has its id only when this is done.
-    pub async fn remember(&self, entry: &Entry) {
+    pub async fn remember(&self, entry: &SessionEntry) {
         let initialize = String::from_utf8_lossy(&entry.initialize).into_owned();
         let view = entry.hub().map(|hub| hub.view().asked().to_owned());
-        let opening = Opening { initialize, view, way: entry.visit.way() };
+        let opening = OpeningRecord { initialize, view, way: entry.visit.way() };
         let Ok(opening) = serde_json::to_string(&opening) else { return };
         let name = &entry.destination.config().name;
         told(self.store.remember_session(entry.id.as_u128(), name, opening, now_us()).await);
     }
 
     /// Writes down what has changed.
-    pub async fn save(&self, kept: Vec<(SessionKey, Kept)>) {
+    pub async fn save(&self, kept: Vec<(SessionKey, SessionSnapshot)>) {
         let saves = kept.into_iter().filter_map(|(key, kept)| save(key, kept)).collect();
         told(self.store.save_sessions(saves, now_us()).await);
     }
 
     /// Writes down what has changed in a session's life at the hub.
-    pub async fn save_hub(&self, entry: &Entry) {
+    pub async fn save_hub(&self, entry: &SessionEntry) {
         if let Some((version, text)) = entry.hub().and_then(|hub| hub.to_text()) {
             told(self.store.save_hub(entry.id.as_u128(), text, version).await);
         }
@@ -110,7 +110,7 @@ impl Keeping {
 
 /// Takes up the sessions that the last daemon has left; those that nobody has used for `idle` are over.
 pub async fn take_up(
-    sessions: &Arc<Sessions>,
+    sessions: &Arc<SessionTable>,
     destinations: &BTreeMap<String, Arc<Destination>>,
     hub: &Arc<Hub>,
     idle: Option<Duration>,
@@ -150,33 +150,33 @@ pub async fn take_up(
 }
 
 async fn take_up_one(
-    sessions: &Sessions,
+    sessions: &SessionTable,
     destination: &Arc<Destination>,
     hub: &Arc<Hub>,
     stored: StoredSession,
 ) -> Option<()> {
-    if destination.config().sessions == config::Sessions::Never {
+    if destination.config().sessions == config::SessionRequirement::Never {
         return None;
     }
-    let opening: Opening = serde_json::from_str(&stored.opening).ok()?;
+    let opening: OpeningRecord = serde_json::from_str(&stored.opening).ok()?;
     let initialize = Message::parse(Bytes::from(opening.initialize)).ok()?;
-    let hello = Hello::read(&initialize).ok()?;
+    let hello = ClientHello::read(&initialize).ok()?;
     let place = destination.place().ok()?;
     let role = match opening.view {
-        Some(asked) => Role::Hub(Box::new(hub.take_up(&asked, &hello, &initialize, stored.hub.as_deref())?)),
-        None => Role::Direct,
+        Some(asked) => SessionRole::Hub(Box::new(hub.take_up(&asked, &hello, &initialize, stored.hub.as_deref())?)),
+        None => SessionRole::Direct,
     };
     let kept = kept(stored.state.as_deref(), stored.events);
     let (id, link, revision) = (Uuid::from_u128(stored.id), destination.link_for(hello.class), hello.revision);
-    let command = Command::TakeUp {
+    let command = LinkCommand::TakeUp {
         key: SessionKey(stored.id),
         hello: Box::new(hello),
         kept: Box::new(kept),
         numbers_from: numbers_from(),
     };
     link.commands.send(command).await.ok()?;
-    let (visit, initialize) = (Visit::opened_by(&initialize, opening.way), initialize.bytes().clone());
-    sessions.insert(Opened { id, place, link, revision, role, initialize, visit });
+    let (visit, initialize) = (ClientActivity::opened_by(&initialize, opening.way), initialize.bytes().clone());
+    sessions.insert(OpenedSession { id, place, link, revision, role, initialize, visit });
     Some(())
 }
 
@@ -184,7 +184,7 @@ async fn take_up_one(
 fn renewed(stored: &StoredSession) -> Option<(u128, String)> {
     let kept = kept(stored.state.as_deref(), stored.events.clone());
     let last = kept.numbers_after();
-    Some((stored.id, text(&Kept { last, ..kept })?))
+    Some((stored.id, text(&SessionSnapshot { last, ..kept })?))
 }
 
 /// Where the numbers of a session's streams and questions begin, if another may have used the first ones.
@@ -193,32 +193,39 @@ pub fn numbers_from() -> u32 {
     getrandom::u32().unwrap_or_default() >> 1
 }
 
-fn save(key: SessionKey, kept: Kept) -> Option<Save> {
+fn save(key: SessionKey, kept: SessionSnapshot) -> Option<SessionUpdate> {
     let state = text(&kept)?;
     let event =
         |(id, bytes): (EventId, Bytes)| StoredEvent { stream: id.stream, number: id.event, bytes: bytes.into() };
     let events = kept.events.into_iter().map(event).collect();
-    Some(Save { id: key.0, state, oldest: kept.oldest, events })
+    Some(SessionUpdate { id: key.0, state, oldest: kept.oldest, events })
 }
 
-fn text(kept: &Kept) -> Option<String> {
+fn text(kept: &SessionSnapshot) -> Option<String> {
     let level = kept.level.map(|level| level.name().to_owned());
-    let state = State { level, watched: kept.watched.clone(), last: kept.last, delivered: kept.delivered };
+    let state = SessionRecord { level, watched: kept.watched.clone(), last: kept.last, delivered: kept.delivered };
     serde_json::to_string(&state).ok()
 }
 
-fn kept(state: Option<&str>, events: Vec<StoredEvent>) -> Kept {
-    let State { level, watched, last, delivered } =
+fn kept(state: Option<&str>, events: Vec<StoredEvent>) -> SessionSnapshot {
+    let SessionRecord { level, watched, last, delivered } =
         state.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
     let id = |event: &StoredEvent| EventId { stream: event.stream, event: event.number };
     let events = events.into_iter().map(|event| (id(&event), Bytes::from(event.bytes))).collect();
-    Kept { level: level.and_then(|name| Level::named(&name)), watched, last, delivered, oldest: 0, events }
+    SessionSnapshot {
+        level: level.and_then(|name| LogLevel::named(&name)),
+        watched,
+        last,
+        delivered,
+        oldest: 0,
+        events,
+    }
 }
 
-fn told(written: Result<(), WriteError>) {
+fn told(written: Result<(), StoreWriteError>) {
     match written {
         // The daemon is stopping, and whoever could have waited for this is gone.
-        Ok(()) | Err(WriteError::Closed) => {}
+        Ok(()) | Err(StoreWriteError::Closed) => {}
         Err(error) => warn!(%error, "Cannot write down a session; it will not outlive this daemon"),
     }
 }
@@ -230,17 +237,17 @@ mod tests {
     #[test]
     fn what_is_written_down_is_what_is_taken_up() {
         let event = (EventId { stream: 3, event: 4 }, Bytes::from_static(b"data: x\n\n"));
-        let before = Kept {
-            level: Some(Level::Warning),
+        let before = SessionSnapshot {
+            level: Some(LogLevel::Warning),
             watched: vec!["file:///a\nb".to_owned()],
             last: 7,
             delivered: 5,
             oldest: 2,
             events: vec![event],
         };
-        let Save { id, state, oldest, events } = save(SessionKey(9), before.clone()).unwrap();
+        let SessionUpdate { id, state, oldest, events } = save(SessionKey(9), before.clone()).unwrap();
         assert_eq!((id, oldest), (9, 2));
-        assert_eq!(Kept { oldest: 2, ..kept(Some(&state), events) }, before);
+        assert_eq!(SessionSnapshot { oldest: 2, ..kept(Some(&state), events) }, before);
     }
 
     #[test]
@@ -265,6 +272,6 @@ mod tests {
 
     #[test]
     fn a_text_of_another_version_is_as_good_as_none() {
-        assert_eq!(kept(Some("{\"new\":1}"), Vec::new()), Kept::default());
+        assert_eq!(kept(Some("{\"new\":1}"), Vec::new()), SessionSnapshot::default());
     }
 }

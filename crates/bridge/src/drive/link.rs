@@ -20,11 +20,11 @@ use std::{
 
 use prism_core::{
     mcp::{
-        Accepts, Fault, Link, Refusal, Settings,
+        AcceptedFormats, CallFault, Link, LinkRefusal, LinkSettings,
         link::{SessionKey, StreamKey, WireId},
     },
     numbers::{NumberMap, NumberSet},
-    wire::{Lines, Message},
+    wire::{LineSplitter, Message},
 };
 use tokio::{
     io::AsyncReadExt,
@@ -33,21 +33,21 @@ use tokio::{
     time::{Sleep, sleep_until},
 };
 
-pub use handle::{Command, Head, LinkHandle, Parked, Reply};
+pub use handle::{LinkCommand, LinkHandle, LinkReply, ParkedSince, ReplyHead};
 
-use self::{relays::Relays, saving::Saving, successor::Successor};
+use self::{relays::HomeRelays, saving::SaveSchedule, successor::LinkSuccessor};
 use super::{
-    Carried,
-    destination::Shared,
-    health::Tries,
-    keeper::Keeper,
+    ForwardedHeaders,
+    destination::DestinationState,
+    health::FailedStarts,
+    keeper::ChildSupervisor,
     outlet::Outlet,
-    stderr::Mark,
-    vitals::{Purpose, StreamKind, StreamReport, StreamVitals, Vitals},
+    stderr::StderrMark,
+    vitals::{LinkPurpose, LinkVitals, StreamKind, StreamReport, StreamVitals},
 };
 use crate::admitted::Admitted;
-use prism_mcp::kit::Connection;
-use prism_mcp::remote::{Arrival, Remote};
+use prism_mcp::kit::BuiltinConnection;
+use prism_mcp::remote::{RemoteConnection, RemoteEvent};
 
 /// Commands taken at a time: enough to fill one write, few enough to keep reading.
 const TAKEN_AT_ONCE: usize = 64;
@@ -58,80 +58,80 @@ const MAX_RESENT: usize = 4096;
 /// How long a child that is being stopped is read from: longer than its keeper lets it live.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
-struct Driver {
+struct LinkDriver {
     machine: Link,
     number: u64,
-    shared: Arc<Shared>,
+    shared: Arc<DestinationState>,
     /// The way into our own mailbox, for the child's keeper.
-    commands: mpsc::WeakSender<Command>,
-    back: Option<Back>,
+    commands: mpsc::WeakSender<LinkCommand>,
+    back: Option<LinkUpstream>,
     /// How often the server was started, and whether what it is given then is still being looked up.
     starts: u64,
     preparing: bool,
     /// Where the sessions that have parts here have their streams.
-    relays: Relays,
-    parked: Parked,
-    vitals: Arc<Vitals>,
+    relays: HomeRelays,
+    parked: ParkedSince,
+    vitals: Arc<LinkVitals>,
     /// Starts since the server last greeted us; where its stderr was at the last one, and the first line of its stdout
     /// since then that is no message.
-    tries: Option<Tries>,
-    stderr_from: Mark,
+    tries: Option<FailedStarts>,
+    stderr_from: StderrMark,
     printed: Option<String>,
     /// Requests that the server did not take because it had forgotten our session.
     unsent: Vec<Message>,
     /// What goes along with calls of a server over HTTP, and with what opens a session that is its client's alone.
-    carried: NumberMap<u64, Arc<Carried>>,
-    opener: Option<Arc<Carried>>,
+    carried: NumberMap<u64, Arc<ForwardedHeaders>>,
+    opener: Option<Arc<ForwardedHeaders>>,
     resent: NumberSet<u64>,
     /// There is a new session, and they can go.
     reopened: bool,
-    waiting: NumberMap<WireId, Waiting>,
-    streams: NumberMap<StreamKey, Stream>,
+    waiting: NumberMap<WireId, PendingReply>,
+    streams: NumberMap<StreamKey, ClientStream>,
     timer: Pin<Box<Sleep>>,
     armed: Option<Instant>,
-    saving: Saving,
+    saving: SaveSchedule,
     /// The daemon is stopping: nothing new is taken.
     stopping: bool,
-    successor: Successor,
+    successor: LinkSuccessor,
     /// Which version of what is known of the server's tools the machine has.
     tools_seen: u64,
     /// What the log has been told once, and need not be told with every message.
-    told: Told,
+    told: WarnedOnce,
 }
 
 #[derive(Default)]
-struct Told {
+struct WarnedOnce {
     garbage: bool,
     unowned: bool,
 }
 
 /// What is at the other end.
-enum Back {
-    Child(Running),
-    Remote(Box<Remote>),
+enum LinkUpstream {
+    Child(ChildPipes),
+    Remote(Box<RemoteConnection>),
     /// A server that Prism is itself.
-    BuiltIn(Connection),
+    BuiltIn(BuiltinConnection),
 }
 
-struct Running {
+struct ChildPipes {
     stdin: pipe::Sender,
     stdout: pipe::Receiver,
-    lines: Lines,
-    keeper: Keeper,
+    lines: LineSplitter,
+    keeper: ChildSupervisor,
     /// The pipe is full: wait until it can be written to.
     full: bool,
     /// It closed its stdout.
     silent: bool,
 }
 
-struct Waiting {
-    reply: oneshot::Sender<Head>,
+struct PendingReply {
+    reply: oneshot::Sender<ReplyHead>,
     key: Option<SessionKey>,
     /// It waits for a session to be opened.
     opens: bool,
 }
 
-struct Stream {
+struct ClientStream {
     outlet: Arc<Outlet>,
     key: Option<SessionKey>,
     kind: StreamKind,
@@ -141,24 +141,24 @@ struct Stream {
 
 /// What ended the wait.
 #[expect(clippy::large_enum_variant, reason = "there is one at a time, and it stays on the stack")]
-enum Turn {
+enum LinkWakeup {
     Ready,
     /// What the child has written is in its buffer.
     Read,
-    Arrived(Arrival),
+    Arrived(RemoteEvent),
     Closed,
     Deadline,
 }
 
 // === impl Driver ===
 
-impl Driver {
+impl LinkDriver {
     fn new(
-        settings: Settings,
-        shared: Arc<Shared>,
-        commands: mpsc::WeakSender<Command>,
-        parked: Parked,
-        vitals: Arc<Vitals>,
+        settings: LinkSettings,
+        shared: Arc<DestinationState>,
+        commands: mpsc::WeakSender<LinkCommand>,
+        parked: ParkedSince,
+        vitals: Arc<LinkVitals>,
     ) -> Self {
         Self {
             number: settings.number,
@@ -167,11 +167,11 @@ impl Driver {
             back: None,
             starts: 0,
             preparing: false,
-            relays: Relays::new(),
+            relays: HomeRelays::new(),
             parked,
             vitals,
             tries: None,
-            stderr_from: Mark::default(),
+            stderr_from: StderrMark::default(),
             printed: None,
             unsent: Vec::new(),
             carried: NumberMap::default(),
@@ -182,16 +182,16 @@ impl Driver {
             streams: NumberMap::default(),
             timer: Box::pin(sleep_until(Instant::now().into())),
             armed: None,
-            saving: Saving::default(),
+            saving: SaveSchedule::default(),
             stopping: false,
-            successor: Successor::None,
+            successor: LinkSuccessor::None,
             tools_seen: 0,
-            told: Told::default(),
+            told: WarnedOnce::default(),
             shared,
         }
     }
 
-    async fn run(mut self, mut mailbox: mpsc::Receiver<Command>) {
+    async fn run(mut self, mut mailbox: mpsc::Receiver<LinkCommand>) {
         let mut taken = Vec::with_capacity(TAKEN_AT_ONCE);
         loop {
             let turn = self.wait(&mut mailbox, &mut taken).await;
@@ -206,16 +206,16 @@ impl Driver {
             for command in taken.drain(..) {
                 self.take(command, now);
             }
-            let closed = matches!(turn, Turn::Closed);
+            let closed = matches!(turn, LinkWakeup::Closed);
             match turn {
-                Turn::Ready => {}
-                Turn::Read => self.take_frames(now),
-                Turn::Arrived(arrival) => self.take_arrival(arrival, now),
-                Turn::Deadline => {
+                LinkWakeup::Ready => {}
+                LinkWakeup::Read => self.take_frames(now),
+                LinkWakeup::Arrived(arrival) => self.take_arrival(arrival, now),
+                LinkWakeup::Deadline => {
                     self.listen_closely();
                     self.machine.handle_timeout(now);
                 }
-                Turn::Closed => drop(self.machine.shut_down(Fault::Stopping, now)),
+                LinkWakeup::Closed => drop(self.machine.shut_down(CallFault::Stopping, now)),
             }
             // Before anybody hears of it.
             self.note_giving_up();
@@ -235,32 +235,32 @@ impl Driver {
     }
 
     /// Waits for whatever comes first. Nothing is lost when the others are dropped: what was read lies in the struct.
-    async fn wait(&mut self, mailbox: &mut mpsc::Receiver<Command>, taken: &mut Vec<Command>) -> Turn {
+    async fn wait(&mut self, mailbox: &mut mpsc::Receiver<LinkCommand>, taken: &mut Vec<LinkCommand>) -> LinkWakeup {
         let deadline = [self.machine.poll_timeout(), self.saving.due()].into_iter().flatten().min();
         if let Some(at) = deadline.filter(|_| deadline != self.armed) {
             self.timer.as_mut().reset(at.into());
         }
         self.armed = deadline;
-        let commands = |count| if count == 0 { Turn::Closed } else { Turn::Ready };
+        let commands = |count| if count == 0 { LinkWakeup::Closed } else { LinkWakeup::Ready };
         match &mut self.back {
-            Some(Back::Remote(remote)) => tokio::select! {
+            Some(LinkUpstream::Remote(remote)) => tokio::select! {
                 biased;
-                arrival = remote.next() => Turn::Arrived(arrival),
+                arrival = remote.next() => LinkWakeup::Arrived(arrival),
                 count = mailbox.recv_many(taken, TAKEN_AT_ONCE) => commands(count),
-                () = self.timer.as_mut(), if deadline.is_some() => Turn::Deadline,
+                () = self.timer.as_mut(), if deadline.is_some() => LinkWakeup::Deadline,
             },
-            Some(Back::BuiltIn(connection)) => tokio::select! {
+            Some(LinkUpstream::BuiltIn(connection)) => tokio::select! {
                 biased;
-                said = connection.next() => Turn::Arrived(said.into()),
+                said = connection.next() => LinkWakeup::Arrived(said.into()),
                 count = mailbox.recv_many(taken, TAKEN_AT_ONCE) => commands(count),
-                () = self.timer.as_mut(), if deadline.is_some() => Turn::Deadline,
+                () = self.timer.as_mut(), if deadline.is_some() => LinkWakeup::Deadline,
             },
             None => tokio::select! {
                 biased;
                 count = mailbox.recv_many(taken, TAKEN_AT_ONCE) => commands(count),
-                () = self.timer.as_mut(), if deadline.is_some() => Turn::Deadline,
+                () = self.timer.as_mut(), if deadline.is_some() => LinkWakeup::Deadline,
             },
-            Some(Back::Child(child)) => tokio::select! {
+            Some(LinkUpstream::Child(child)) => tokio::select! {
                 biased;
                 // Cancel safe, and unlike `readable` followed by `try_read` it needs no second read to learn that the
                 // pipe is empty.
@@ -270,72 +270,72 @@ impl Driver {
                         child.silent = true;
                         child.keeper.kill();
                     }
-                    Turn::Read
+                    LinkWakeup::Read
                 }
                 count = mailbox.recv_many(taken, TAKEN_AT_ONCE) => commands(count),
                 _ = child.stdin.writable(), if child.full => {
                     child.full = false;
-                    Turn::Ready
+                    LinkWakeup::Ready
                 }
-                () = self.timer.as_mut(), if deadline.is_some() => Turn::Deadline,
+                () = self.timer.as_mut(), if deadline.is_some() => LinkWakeup::Deadline,
             },
         }
     }
 
     // --- Commands ---
 
-    fn take(&mut self, command: Command, now: Instant) {
+    fn take(&mut self, command: LinkCommand, now: Instant) {
         // Moving a command about costs; so does asking, but less.
         let command = match &self.successor {
-            Successor::None => command,
+            LinkSuccessor::None => command,
             _ => match self.redirect(command) {
                 Some(command) => command,
                 None => return,
             },
         };
         match command {
-            Command::Open { reply, .. }
-            | Command::Call { reply, .. }
-            | Command::Fetch { reply, .. }
-            | Command::Batch { reply, .. }
-            | Command::Ask { reply, .. }
-            | Command::Attend { reply, .. }
-            | Command::OpenPlain { reply, .. }
-            | Command::Post { reply, .. }
+            LinkCommand::Open { reply, .. }
+            | LinkCommand::Call { reply, .. }
+            | LinkCommand::Fetch { reply, .. }
+            | LinkCommand::Batch { reply, .. }
+            | LinkCommand::Ask { reply, .. }
+            | LinkCommand::Attend { reply, .. }
+            | LinkCommand::OpenPlain { reply, .. }
+            | LinkCommand::Post { reply, .. }
                 if self.stopping =>
             {
-                drop(reply.send(Head::Refused(Refusal::Closed)));
+                drop(reply.send(ReplyHead::Refused(LinkRefusal::Closed)));
             }
-            Command::Open { key, hello, message, accepts, part, carried, reply } => {
-                self.opener = carried.filter(|_| self.vitals.purpose == Purpose::Own);
+            LinkCommand::Open { key, hello, message, accepts, part, carried, reply } => {
+                self.opener = carried.filter(|_| self.vitals.purpose == LinkPurpose::Own);
                 let part = part.map(|part| {
                     let (part, home) = *part;
                     self.relays.lead_to(home.commands);
                     part
                 });
                 match self.machine.open(key, *hello, message, accepts, part, now) {
-                    Ok(id) => drop(self.waiting.insert(id, Waiting { reply, key: Some(key), opens: true })),
-                    Err(refusal) => drop(reply.send(Head::Refused(refusal))),
+                    Ok(id) => drop(self.waiting.insert(id, PendingReply { reply, key: Some(key), opens: true })),
+                    Err(refusal) => drop(reply.send(ReplyHead::Refused(refusal))),
                 }
             }
-            Command::Call { key, message, accepts, names, carried, reply } => {
+            LinkCommand::Call { key, message, accepts, names, carried, reply } => {
                 let taken = self.machine.call(key, message.into_message(), accepts, names, now);
                 self.carry(&taken, carried);
                 self.await_answer(taken, key, reply);
             }
-            Command::Fetch { key, message, reply } => {
+            LinkCommand::Fetch { key, message, reply } => {
                 let taken = self.machine.fetch(key, message.into_message(), now);
                 self.await_answer(taken, Some(key), reply);
             }
-            Command::Batch { key, messages, by_method, reply } => {
+            LinkCommand::Batch { key, messages, by_method, reply } => {
                 let messages = messages.into_iter().map(Admitted::into_message).collect();
                 match self.machine.batch(key, messages, by_method, now) {
                     Ok(Some(stream)) => self.open_stream(stream, StreamKind::Post, Some(key), reply, now),
-                    Ok(None) => drop(reply.send(Head::Accepted)),
-                    Err(refusal) => drop(reply.send(Head::Refused(refusal))),
+                    Ok(None) => drop(reply.send(ReplyHead::Accepted)),
+                    Err(refusal) => drop(reply.send(ReplyHead::Refused(refusal))),
                 }
             }
-            Command::Ask { ask, carried, reply } => {
+            LinkCommand::Ask { ask, carried, reply } => {
                 if let Some(tools) = self.shared.tools_since(&mut self.tools_seen) {
                     self.machine.know_tools(tools);
                 }
@@ -343,67 +343,69 @@ impl Driver {
                 self.carry(&taken, carried);
                 self.await_answer(taken, None, reply);
             }
-            Command::Attend { message, filter, by_method, names, reply } => {
+            LinkCommand::Attend { message, filter, by_method, names, reply } => {
                 match self.machine.attend(&message, *filter, by_method, names, now) {
                     Ok(stream) => self.open_stream(stream, StreamKind::Listen, None, reply, now),
-                    Err(refusal) => drop(reply.send(Head::Refused(refusal))),
+                    Err(refusal) => drop(reply.send(ReplyHead::Refused(refusal))),
                 }
             }
-            Command::OpenPlain { key, hello, message, by_method, outlet, carried, reply } => {
-                self.opener = carried.filter(|_| self.vitals.purpose == Purpose::Own);
+            LinkCommand::OpenPlain { key, hello, message, by_method, outlet, carried, reply } => {
+                self.opener = carried.filter(|_| self.vitals.purpose == LinkPurpose::Own);
                 match self.machine.open_plain(key, *hello, message, by_method, now) {
                     Ok(stream) => {
                         let (key, kind) = (Some(key), StreamKind::Sse);
-                        self.streams.insert(stream, Stream { outlet, key, kind, told: false });
+                        self.streams.insert(stream, ClientStream { outlet, key, kind, told: false });
                         self.shared.metrics.streams.inc();
-                        drop(reply.send(Head::Accepted));
+                        drop(reply.send(ReplyHead::Accepted));
                         self.tell_of(stream, Vec::new());
                     }
-                    Err(refusal) => drop(reply.send(Head::Refused(refusal))),
+                    Err(refusal) => drop(reply.send(ReplyHead::Refused(refusal))),
                 }
             }
-            Command::Post { key, message, carried, reply } => {
-                let accepts = Accepts { json: false, events: true, by_method: false };
+            LinkCommand::Post { key, message, carried, reply } => {
+                let accepts = AcceptedFormats { json: false, events: true, by_method: false };
                 let taken = self.machine.call(Some(key), message.into_message(), accepts, None, now);
                 self.carry(&taken, carried);
                 drop(reply.send(match taken {
-                    Ok(_) => Head::Accepted,
-                    Err(refusal) => Head::Refused(refusal),
+                    Ok(_) => ReplyHead::Accepted,
+                    Err(refusal) => ReplyHead::Refused(refusal),
                 }));
             }
-            Command::Tell { key, message } => self.machine.tell(key, message.into_message(), now),
-            Command::Listen { key, after, by_method, reply } => match self.machine.listen(key, after, by_method, now) {
-                Ok(stream) => self.open_stream(stream, StreamKind::Get, Some(key), reply, now),
-                Err(refusal) => drop(reply.send(Head::Refused(refusal))),
-            },
-            Command::Close { key, done } => {
+            LinkCommand::Tell { key, message } => self.machine.tell(key, message.into_message(), now),
+            LinkCommand::Listen { key, after, by_method, reply } => {
+                match self.machine.listen(key, after, by_method, now) {
+                    Ok(stream) => self.open_stream(stream, StreamKind::Get, Some(key), reply, now),
+                    Err(refusal) => drop(reply.send(ReplyHead::Refused(refusal))),
+                }
+            }
+            LinkCommand::Close { key, done } => {
                 self.machine.close(key, now);
                 // Whoever deleted it may have left.
                 let _ = done.map(|done| done.send(()));
             }
-            Command::Relay { home, text, what } => self.machine.relay(home, &text, what, now),
-            Command::Missed { home, count } => self.machine.missed(home, count),
-            Command::Announce { method, to, listens } => self.machine.announce(method, &to, &listens),
-            Command::Ring { to, rung } => self.ring(&to, rung, now),
-            Command::Watch { key, every } => self.machine.watch_over(key, every, now),
-            Command::Left => self.sweep(now),
-            Command::StreamGone { stream } => self.stream_gone(stream, now),
-            Command::Provided { start, provided } => self.provided(start, provided, now),
-            Command::Exited { pid, status, why } => self.exited(pid, &status, why, now),
-            Command::Restart => self.restart(now),
-            Command::Limit(settings) => self.limit(&settings),
+            LinkCommand::Relay { home, text, what } => self.machine.relay(home, &text, what, now),
+            LinkCommand::Missed { home, count } => self.machine.missed(home, count),
+            LinkCommand::Announce { method, to, listens } => self.machine.announce(method, &to, &listens),
+            LinkCommand::Ring { to, rung } => self.ring(&to, rung, now),
+            LinkCommand::Watch { key, every } => self.machine.watch_over(key, every, now),
+            LinkCommand::Left => self.sweep(now),
+            LinkCommand::StreamGone { stream } => self.stream_gone(stream, now),
+            LinkCommand::Provided { start, provided } => self.provided(start, provided, now),
+            LinkCommand::Exited { pid, status, why } => self.exited(pid, &status, why, now),
+            LinkCommand::Restart => self.restart(now),
+            LinkCommand::Limit(settings) => self.limit(&settings),
             // Whoever asked may have left.
-            Command::Streams { reply } => drop(reply.send(self.report())),
-            Command::Probe { reply } => {
+            LinkCommand::Streams { reply } => drop(reply.send(self.report())),
+            LinkCommand::Probe { reply } => {
                 let taken = self.machine.probe(now);
                 self.await_answer(taken, None, reply);
             }
-            Command::TakeUp { key, hello, kept, numbers_from } => {
+            LinkCommand::TakeUp { key, hello, kept, numbers_from } => {
                 self.machine.take_up(key, *hello, *kept, numbers_from, now);
             }
-            Command::ShutDown { why, kept } => {
+            LinkCommand::ShutDown { why, kept } => {
                 self.stopping = true;
-                if why == Fault::Replaced {
+                if why == CallFault::Replaced {
                     self.await_successor();
                 }
                 let left = self.machine.shut_down(why, now);
@@ -411,19 +413,24 @@ impl Driver {
                 // Whoever gave up waiting has no use for it.
                 let _ = kept.send(left);
             }
-            Command::Moved { to } => self.moved(to),
+            LinkCommand::Moved { to } => self.moved(to),
         }
     }
 
-    fn await_answer(&mut self, taken: Result<WireId, Refusal>, key: Option<SessionKey>, reply: oneshot::Sender<Head>) {
+    fn await_answer(
+        &mut self,
+        taken: Result<WireId, LinkRefusal>,
+        key: Option<SessionKey>,
+        reply: oneshot::Sender<ReplyHead>,
+    ) {
         match taken {
-            Ok(id) => drop(self.waiting.insert(id, Waiting { reply, key, opens: false })),
-            Err(refusal) => drop(reply.send(Head::Refused(refusal))),
+            Ok(id) => drop(self.waiting.insert(id, PendingReply { reply, key, opens: false })),
+            Err(refusal) => drop(reply.send(ReplyHead::Refused(refusal))),
         }
     }
 
     fn report(&self) -> StreamReport {
-        let streams = self.streams.values().map(|Stream { outlet, key, kind, .. }| {
+        let streams = self.streams.values().map(|ClientStream { outlet, key, kind, .. }| {
             let (waiting, open_for, silent_for) = outlet.health();
             StreamVitals { session: *key, kind: *kind, waiting, open_for, silent_for }
         });
@@ -444,13 +451,13 @@ impl Driver {
         stream: StreamKey,
         kind: StreamKind,
         key: Option<SessionKey>,
-        reply: oneshot::Sender<Head>,
+        reply: oneshot::Sender<ReplyHead>,
         now: Instant,
     ) {
         let (outlet, reader) = Outlet::open();
-        self.streams.insert(stream, Stream { outlet, key, kind, told: false });
+        self.streams.insert(stream, ClientStream { outlet, key, kind, told: false });
         self.shared.metrics.streams.inc();
-        if reply.send(Head::Stream(stream, reader)).is_err() {
+        if reply.send(ReplyHead::Stream(stream, reader)).is_err() {
             self.stream_gone(stream, now);
         } else if kind == StreamKind::Get {
             self.tell_of(stream, Vec::new());
@@ -458,7 +465,7 @@ impl Driver {
     }
 
     fn stream_gone(&mut self, stream: StreamKey, now: Instant) {
-        if let Some(Stream { key, outlet, told, .. }) = self.streams.remove(&stream) {
+        if let Some(ClientStream { key, outlet, told, .. }) = self.streams.remove(&stream) {
             self.shared.metrics.streams.dec();
             self.tell_closed(stream, told);
             self.machine.handle_stream_gone(key, stream, outlet.taken(), now);

@@ -23,11 +23,11 @@ const FRAME_BYTES: usize = 4 << 10;
 
 pub struct Outlet {
     opened: Instant,
-    state: Mutex<State>,
+    state: Mutex<OutletState>,
 }
 
 #[derive(Default)]
-struct State {
+struct OutletState {
     /// Events and their numbers.
     queue: VecDeque<(u64, Bytes)>,
     bytes: usize,
@@ -44,7 +44,7 @@ struct State {
 
 /// What became of an event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Pushed {
+pub enum PushOutcome {
     Queued,
     /// The reader is gone, or was cut off just now.
     Gone,
@@ -52,22 +52,22 @@ pub enum Pushed {
 }
 
 /// The reader's end. Dropping it tells the link's side that nobody reads.
-pub struct Reader {
+pub struct OutletReader {
     outlet: Arc<Outlet>,
 }
 
 // === impl Outlet ===
 
 impl Outlet {
-    pub fn open() -> (Arc<Self>, Reader) {
+    pub fn open() -> (Arc<Self>, OutletReader) {
         let outlet = Arc::new(Self { opened: Instant::now(), state: Mutex::default() });
-        (outlet.clone(), Reader { outlet })
+        (outlet.clone(), OutletReader { outlet })
     }
 
-    pub fn push(&self, number: u64, event: Bytes) -> Pushed {
+    pub fn push(&self, number: u64, event: Bytes) -> PushOutcome {
         let mut state = self.state();
         if state.reader_gone || state.ended {
-            return Pushed::Gone;
+            return PushOutcome::Gone;
         }
         // An event over the bound passes alone: it may be an answer.
         if state.bytes > 0 && state.bytes + event.len() > MAX_WAITING_BYTES {
@@ -75,23 +75,23 @@ impl Outlet {
             state.queue = VecDeque::new();
             state.bytes = 0;
             wake(state);
-            return Pushed::CutOff;
+            return PushOutcome::CutOff;
         }
         state.bytes += event.len();
         state.queue.push_back((number, event));
         wake(state);
-        Pushed::Queued
+        PushOutcome::Queued
     }
 
     /// Sends a keep-alive, unless something is on its way anyway. It never fills the queue of a reader that stopped.
-    pub fn beat(&self) -> Pushed {
+    pub fn beat(&self) -> PushOutcome {
         let mut state = self.state();
         if state.reader_gone || state.ended {
-            return Pushed::Gone;
+            return PushOutcome::Gone;
         }
         state.beat = true;
         wake(state);
-        Pushed::Queued
+        PushOutcome::Queued
     }
 
     /// Ends the stream, after what is queued.
@@ -114,13 +114,13 @@ impl Outlet {
         (waiting, self.opened.elapsed(), sent.elapsed())
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, OutletState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Wakes the reader, once the lock is gone.
-fn wake(mut state: MutexGuard<'_, State>) {
+fn wake(mut state: MutexGuard<'_, OutletState>) {
     let waker = state.waker.take();
     drop(state);
     if let Some(waker) = waker {
@@ -128,7 +128,7 @@ fn wake(mut state: MutexGuard<'_, State>) {
     }
 }
 
-impl State {
+impl OutletState {
     fn take(&mut self) -> Option<Bytes> {
         let (number, event) = self.queue.pop_front()?;
         self.bytes -= event.len();
@@ -139,7 +139,7 @@ impl State {
 
 // === impl Reader ===
 
-impl Reader {
+impl OutletReader {
     /// The next bytes of the stream; `None` at its end.
     pub fn poll_next(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Bytes>> {
         let mut state = self.outlet.state();
@@ -156,8 +156,9 @@ impl Reader {
             return Poll::Pending;
         };
         state.sent = Some(Instant::now());
-        let fits =
-            |size: usize, state: &State| state.queue.front().is_some_and(|(_, next)| size + next.len() <= FRAME_BYTES);
+        let fits = |size: usize, state: &OutletState| {
+            state.queue.front().is_some_and(|(_, next)| size + next.len() <= FRAME_BYTES)
+        };
         if !fits(first.len(), &state) {
             return Poll::Ready(Some(first));
         }
@@ -174,7 +175,7 @@ impl Reader {
     }
 }
 
-impl Reader {
+impl OutletReader {
     /// Whether the stream has ended, and all of it was read.
     pub fn is_over(&self) -> bool {
         let state = self.outlet.state();
@@ -182,7 +183,7 @@ impl Reader {
     }
 }
 
-impl Drop for Reader {
+impl Drop for OutletReader {
     fn drop(&mut self) {
         let mut state = self.outlet.state();
         state.reader_gone = true;
@@ -195,7 +196,7 @@ impl Drop for Reader {
 mod tests {
     use super::*;
 
-    fn read(reader: &mut Reader) -> Poll<Option<Bytes>> {
+    fn read(reader: &mut OutletReader) -> Poll<Option<Bytes>> {
         Pin::new(reader).poll_next(&mut Context::from_waker(Waker::noop()))
     }
 
@@ -204,7 +205,7 @@ mod tests {
         let (outlet, mut reader) = Outlet::open();
         assert!(read(&mut reader).is_pending());
         for (number, text) in [(4, "a"), (5, "b"), (6, "c")] {
-            assert_eq!(outlet.push(number, Bytes::from(text)), Pushed::Queued);
+            assert_eq!(outlet.push(number, Bytes::from(text)), PushOutcome::Queued);
         }
         outlet.end();
         assert_eq!(outlet.taken(), 0);
@@ -217,9 +218,9 @@ mod tests {
     fn a_reader_that_stops_is_cut_off_and_its_memory_freed() {
         let (outlet, mut reader) = Outlet::open();
         let event = Bytes::from(vec![b'x'; 100_000]);
-        let queued = (0..1000).take_while(|_| outlet.push(1, event.clone()) == Pushed::Queued).count();
+        let queued = (0..1000).take_while(|_| outlet.push(1, event.clone()) == PushOutcome::Queued).count();
         assert_eq!(queued, MAX_WAITING_BYTES / event.len());
-        assert_eq!(outlet.push(2, event), Pushed::Gone);
+        assert_eq!(outlet.push(2, event), PushOutcome::Gone);
         assert_eq!(outlet.state().bytes, 0);
         assert_eq!(read(&mut reader), Poll::Ready(None));
     }
@@ -241,6 +242,6 @@ mod tests {
     fn a_reader_that_left_is_noticed() {
         let (outlet, reader) = Outlet::open();
         drop(reader);
-        assert_eq!(outlet.push(1, Bytes::from("a")), Pushed::Gone);
+        assert_eq!(outlet.push(1, Bytes::from("a")), PushOutcome::Gone);
     }
 }

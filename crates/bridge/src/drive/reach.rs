@@ -14,12 +14,12 @@ use prism_core::mcp::link::{SessionKey, StreamKey};
 use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
-use super::Command;
+use super::LinkCommand;
 
 /// Told by links which clients can be reached. It is called from a link's task and from requests: it must not wait.
-pub trait Reach: Send + Sync {
+pub trait StreamObserver: Send + Sync {
     /// A stream is open that the bell of a session, or of modern clients that listen, can ring on.
-    fn stream_opened(&self, stream: Open);
+    fn stream_opened(&self, stream: OpenedStream);
     fn stream_closed(&self, stream: StreamId);
     /// A session is over: deleted, idle for too long, or ended by its link. Not so when the daemon stops.
     fn session_ended(&self, session: SessionKey);
@@ -32,16 +32,16 @@ pub trait Reach: Send + Sync {
     fn piggyback(&self, _session: SessionKey) -> Option<String> {
         None
     }
-    /// The same for a modern client behind this run of `prism stdio`, while [`Reached::let_instances_ring`].
+    /// The same for a modern client behind this run of `prism stdio`, while [`ObserverSlot::let_instances_ring`].
     fn piggyback_instance(&self, _instance: Uuid) -> Option<String> {
         None
     }
 }
 
 /// A stream that was opened.
-pub struct Open {
+pub struct OpenedStream {
     /// Where to ring.
-    pub link: Line,
+    pub link: LinkSender,
     pub stream: StreamId,
     /// Whose it is; `None` if it is a modern client's.
     pub session: Option<SessionKey>,
@@ -58,7 +58,7 @@ pub struct StreamId {
 
 /// Whose bell is to ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Ringing {
+pub enum RingTarget {
     /// A session's, on its own streams.
     Session(SessionKey),
     /// Those of modern clients that listen for this URI.
@@ -67,30 +67,30 @@ pub enum Ringing {
 
 /// The way to a link. It does not keep it alive.
 #[derive(Clone)]
-pub struct Line(mpsc::WeakSender<Command>);
+pub struct LinkSender(mpsc::WeakSender<LinkCommand>);
 
-impl Line {
-    pub(super) fn new(commands: mpsc::WeakSender<Command>) -> Self {
+impl LinkSender {
+    pub(super) fn new(commands: mpsc::WeakSender<LinkCommand>) -> Self {
         Self(commands)
     }
 
     /// Rings, now or not at all. Returns whether a stream has taken it.
-    pub async fn ring(&self, to: Ringing) -> bool {
+    pub async fn ring(&self, to: RingTarget) -> bool {
         let (rung, told) = oneshot::channel();
         let Some(commands) = self.0.upgrade() else { return false };
-        commands.send(Command::Ring { to, rung }).await.is_ok() && told.await.unwrap_or(false)
+        commands.send(LinkCommand::Ring { to, rung }).await.is_ok() && told.await.unwrap_or(false)
     }
 
     /// Has a session's client asked every so often whether it is there, from now on, or not any more. What it answers is
-    /// told by [`Reach::seen`] and [`Reach::silent`]. Only for the legacy era: the modern one has no such questions.
+    /// told by [`StreamObserver::seen`] and [`StreamObserver::silent`]. Only for the legacy era: the modern one has no such questions.
     pub async fn watch(&self, session: SessionKey, every: Option<Duration>) {
         if let Some(commands) = self.0.upgrade() {
-            let _ = commands.send(Command::Watch { key: session, every }).await;
+            let _ = commands.send(LinkCommand::Watch { key: session, every }).await;
         }
     }
 }
 
-impl fmt::Debug for Line {
+impl fmt::Debug for LinkSender {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str("Line")
     }
@@ -98,17 +98,17 @@ impl fmt::Debug for Line {
 
 /// Who wants to know, if anybody does.
 #[derive(Default)]
-pub struct Reached {
-    by: OnceLock<Arc<dyn Reach>>,
+pub struct ObserverSlot {
+    by: OnceLock<Arc<dyn StreamObserver>>,
     /// The daemon is stopping: what ends now is not over.
     closed: AtomicBool,
     /// There is a modern client whose bell rings.
     instances_ring: AtomicBool,
 }
 
-impl Reached {
+impl ObserverSlot {
     /// Says who wants to know. Only the first time counts, and what was opened before is not told.
-    pub fn tell(&self, reach: Arc<dyn Reach>) {
+    pub fn tell(&self, reach: Arc<dyn StreamObserver>) {
         let _ = self.by.set(reach);
     }
 
@@ -126,7 +126,7 @@ impl Reached {
         self.closed.store(true, Ordering::Relaxed);
     }
 
-    pub fn get(&self) -> Option<&Arc<dyn Reach>> {
+    pub fn get(&self) -> Option<&Arc<dyn StreamObserver>> {
         self.by.get().filter(|_| !self.closed.load(Ordering::Relaxed))
     }
 }

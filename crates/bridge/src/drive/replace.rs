@@ -4,26 +4,28 @@ use std::{sync::Arc, time::Duration};
 
 use futures_util::future::join_all;
 use prism_core::{
-    mcp::{Fault, Hello, Kept, link::SessionKey},
+    mcp::{CallFault, ClientHello, SessionSnapshot, link::SessionKey},
     wire::Message,
 };
 use tokio::{sync::oneshot, time::timeout};
 use tracing::info;
 use uuid::Uuid;
 
-use super::{Command, Destination, Entry, LinkHandle, Sessions, keeping::numbers_from, sessions::Role};
+use super::{
+    Destination, LinkCommand, LinkHandle, SessionEntry, SessionTable, keeping::numbers_from, sessions::SessionRole,
+};
 
 /// How long a link may take to say what it leaves.
 const SHUT_DOWN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Ends the links of destinations, for that reason, and returns what outlives them.
-pub async fn shut_down(links: Vec<LinkHandle>, why: Fault) -> Vec<(SessionKey, Kept)> {
+pub async fn shut_down(links: Vec<LinkHandle>, why: CallFault) -> Vec<(SessionKey, SessionSnapshot)> {
     let left = join_all(links.into_iter().map(|link| {
         let why = why.clone();
         async move {
             let (kept, left) = oneshot::channel();
             let left = async {
-                link.commands.send(Command::ShutDown { why, kept }).await.ok()?;
+                link.commands.send(LinkCommand::ShutDown { why, kept }).await.ok()?;
                 left.await.ok()
             };
             timeout(SHUT_DOWN_TIMEOUT, left).await.ok().flatten().unwrap_or_default()
@@ -34,9 +36,9 @@ pub async fn shut_down(links: Vec<LinkHandle>, why: Fault) -> Vec<(SessionKey, K
 
 /// Moves the sessions of a destination to the one that is there in its place. What a session of the hub's had there is
 /// opened anew when it is used.
-pub async fn hand_over(from: &Arc<Destination>, to: &Arc<Destination>, sessions: &Sessions) {
+pub async fn hand_over(from: &Arc<Destination>, to: &Arc<Destination>, sessions: &SessionTable) {
     let links = from.links();
-    let left = shut_down(links.clone(), Fault::Replaced).await;
+    let left = shut_down(links.clone(), CallFault::Replaced).await;
     let (mut moved, mut ended) = (0, 0);
     for (key, kept) in left {
         let Some(entry) = sessions.get(&Uuid::from_u128(key.0)) else { continue };
@@ -49,18 +51,23 @@ pub async fn hand_over(from: &Arc<Destination>, to: &Arc<Destination>, sessions:
         }
     }
     for link in links {
-        let _ = link.commands.send(Command::Moved { to: to.clone() }).await;
+        let _ = link.commands.send(LinkCommand::Moved { to: to.clone() }).await;
     }
     info!(destination = to.config().name, moved, ended, "Its settings have changed; its sessions go on");
 }
 
-async fn move_one(entry: &Arc<Entry>, to: &Arc<Destination>, kept: Kept, sessions: &Sessions) -> Option<()> {
-    if !matches!(entry.role, Role::Direct) {
+async fn move_one(
+    entry: &Arc<SessionEntry>,
+    to: &Arc<Destination>,
+    kept: SessionSnapshot,
+    sessions: &SessionTable,
+) -> Option<()> {
+    if !matches!(entry.role, SessionRole::Direct) {
         return None;
     }
-    let hello = Hello::read(&Message::parse(entry.initialize.clone()).ok()?).ok()?;
+    let hello = ClientHello::read(&Message::parse(entry.initialize.clone()).ok()?).ok()?;
     let (place, link) = (to.place().ok()?, to.link_for(hello.class));
-    let command = Command::TakeUp {
+    let command = LinkCommand::TakeUp {
         key: entry.key(),
         hello: Box::new(hello),
         kept: Box::new(kept),

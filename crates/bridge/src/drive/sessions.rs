@@ -19,12 +19,12 @@ use uuid::Uuid;
 
 use super::{
     Destination, LinkHandle,
-    destination::{EVICTABLE_AFTER, Place},
+    destination::{EVICTABLE_AFTER, SessionSlot},
     hub::HubSession,
-    keeping::Keeping,
-    reach::Reached,
-    visitor::Visit,
-    vitals::Purpose,
+    keeping::SessionStore,
+    reach::ObserverSlot,
+    visitor::ClientActivity,
+    vitals::LinkPurpose,
 };
 
 /// How long a part at a server that others share must have been idle before its place may go to another: longer than it
@@ -32,38 +32,38 @@ use super::{
 const SPARE_AFTER: Duration = Duration::from_secs(1);
 
 /// All sessions of the daemon.
-pub struct Sessions {
-    open: RwLock<HashMap<Uuid, Arc<Entry>>>,
+pub struct SessionTable {
+    open: RwLock<HashMap<Uuid, Arc<SessionEntry>>>,
     epoch: Instant,
     /// Where they outlive the daemon, if they do.
-    keeping: Option<Keeping>,
+    keeping: Option<SessionStore>,
     /// Who wants to know which clients of Prism's own server can be reached.
-    reached: Reached,
+    reached: ObserverSlot,
     /// A session of the hub's is over.
     left_hub: Notify,
 }
 
 /// A session that was opened, or taken up.
-pub struct Opened {
+pub struct OpenedSession {
     pub id: Uuid,
-    pub place: Place,
+    pub place: SessionSlot,
     pub link: LinkHandle,
     pub revision: Revision,
-    pub role: Role,
+    pub role: SessionRole,
     /// What its client said to open it, in a copy of its own: the message pins the buffer that it was read into.
     pub initialize: Bytes,
-    pub visit: Arc<Visit>,
+    pub visit: Arc<ClientActivity>,
 }
 
 /// One session, as a request finds it.
-pub struct Entry {
+pub struct SessionEntry {
     pub id: Uuid,
     pub destination: Arc<Destination>,
     pub link: LinkHandle,
     pub revision: Revision,
-    pub role: Role,
+    pub role: SessionRole,
     pub initialize: Bytes,
-    pub visit: Arc<Visit>,
+    pub visit: Arc<ClientActivity>,
     open: AtomicBool,
     /// Requests and streams that are open. While there are any, the session is not idle.
     busy: AtomicU32,
@@ -74,18 +74,18 @@ pub struct Entry {
 }
 
 /// What a session is to the hub.
-pub enum Role {
+pub enum SessionRole {
     /// Its client came to this very destination.
     Direct,
     /// It is one of the hub's.
     Hub(Box<HubSession>),
     /// It is a part of this one of the hub's.
-    Part(Weak<Entry>),
+    Part(Weak<SessionEntry>),
 }
 
 /// Something open on a session; idle time counts from its end.
-pub struct Busy {
-    entry: Arc<Entry>,
+pub struct BusyGuard {
+    entry: Arc<SessionEntry>,
     epoch: Instant,
     /// The part of it at a member of the hub, which is in use with it.
     part: Option<Box<Self>>,
@@ -93,48 +93,48 @@ pub struct Busy {
 
 // === impl Sessions ===
 
-impl Sessions {
-    pub fn new(keeping: Option<Keeping>) -> Self {
-        let (open, reached, left_hub) = (RwLock::default(), Reached::default(), Notify::new());
+impl SessionTable {
+    pub fn new(keeping: Option<SessionStore>) -> Self {
+        let (open, reached, left_hub) = (RwLock::default(), ObserverSlot::default(), Notify::new());
         Self { open, epoch: Instant::now(), keeping, reached, left_hub }
     }
 
-    pub fn keeping(&self) -> Option<&Keeping> {
+    pub fn keeping(&self) -> Option<&SessionStore> {
         self.keeping.as_ref()
     }
 
-    pub fn reached(&self) -> &Reached {
+    pub fn reached(&self) -> &ObserverSlot {
         &self.reached
     }
 
     /// Enters a session in the place that its destination has for it.
-    pub fn insert(&self, opened: Opened) -> Arc<Entry> {
-        let Opened { id, place, link, revision, role, initialize, visit } = opened;
+    pub fn insert(&self, opened: OpenedSession) -> Arc<SessionEntry> {
+        let OpenedSession { id, place, link, revision, role, initialize, visit } = opened;
         let (destination, last_used, broke_off) = (place.keep(), AtomicU64::new(millis(self.epoch)), AtomicU64::new(0));
         destination.metrics().sessions.inc();
         let (open, busy) = (AtomicBool::new(true), AtomicU32::new(0));
         let entry =
-            Entry { id, destination, link, revision, role, initialize, visit, open, busy, last_used, broke_off };
+            SessionEntry { id, destination, link, revision, role, initialize, visit, open, busy, last_used, broke_off };
         let entry = Arc::new(entry);
         self.open.write().unwrap_or_else(PoisonError::into_inner).insert(id, entry.clone());
         entry
     }
 
     /// Puts a session, whose client came to that very destination, in a place at another.
-    pub fn renew(&self, entry: &Arc<Entry>, place: Place, link: LinkHandle) -> Arc<Entry> {
+    pub fn renew(&self, entry: &Arc<SessionEntry>, place: SessionSlot, link: LinkHandle) -> Arc<SessionEntry> {
         entry.destination.metrics().sessions.dec();
         entry.destination.leave();
         let (id, revision, initialize) = (entry.id, entry.revision, entry.initialize.clone());
         let visit = entry.visit.clone();
-        self.insert(Opened { id, place, link, revision, role: Role::Direct, initialize, visit })
+        self.insert(OpenedSession { id, place, link, revision, role: SessionRole::Direct, initialize, visit })
     }
 
-    pub fn get(&self, id: &Uuid) -> Option<Arc<Entry>> {
+    pub fn get(&self, id: &Uuid) -> Option<Arc<SessionEntry>> {
         self.open.read().unwrap_or_else(PoisonError::into_inner).get(id).cloned()
     }
 
     /// Takes a session out of the table: it is over. `None` if somebody else did.
-    pub fn remove(&self, id: &Uuid) -> Option<Arc<Entry>> {
+    pub fn remove(&self, id: &Uuid) -> Option<Arc<SessionEntry>> {
         let (entry, forgotten) = self.take_out(id)?;
         tokio::spawn(forgotten);
         Some(entry)
@@ -142,14 +142,14 @@ impl Sessions {
 
     /// The same at its client's wish. When this returns it cannot come back with the next daemon, and the client may rely
     /// on that.
-    pub async fn end(&self, id: &Uuid) -> Option<Arc<Entry>> {
+    pub async fn end(&self, id: &Uuid) -> Option<Arc<SessionEntry>> {
         let (entry, forgotten) = self.take_out(id)?;
         forgotten.await;
         Some(entry)
     }
 
     /// Takes a session out of the table, and says how it is forgotten.
-    fn take_out(&self, id: &Uuid) -> Option<(Arc<Entry>, impl Future<Output = ()> + Send + use<>)> {
+    fn take_out(&self, id: &Uuid) -> Option<(Arc<SessionEntry>, impl Future<Output = ()> + Send + use<>)> {
         let entry = self.open.write().unwrap_or_else(PoisonError::into_inner).remove(id)?;
         entry.destination.metrics().sessions.dec();
         entry.destination.leave();
@@ -159,7 +159,7 @@ impl Sessions {
             hub.close(self);
             self.left_hub.notify_waiters();
         }
-        let kept = self.keeping.as_ref().filter(|_| !matches!(entry.role, Role::Part(_)));
+        let kept = self.keeping.as_ref().filter(|_| !matches!(entry.role, SessionRole::Part(_)));
         let forgotten = kept.map(|keeping| keeping.forget(*id));
         Some((entry, async {
             if let Some(forgotten) = forgotten {
@@ -174,17 +174,17 @@ impl Sessions {
     }
 
     /// Marks a session as in use.
-    pub fn occupy(&self, entry: &Arc<Entry>) -> Busy {
+    pub fn occupy(&self, entry: &Arc<SessionEntry>) -> BusyGuard {
         entry.busy.fetch_add(1, Ordering::Relaxed);
-        Busy { entry: entry.clone(), epoch: self.epoch, part: None }
+        BusyGuard { entry: entry.clone(), epoch: self.epoch, part: None }
     }
 
     /// Sessions that nobody has used for that long, the longest idle first.
-    pub fn idle_for(&self, time: Duration, destination: Option<&Arc<Destination>>) -> Vec<Arc<Entry>> {
+    pub fn idle_for(&self, time: Duration, destination: Option<&Arc<Destination>>) -> Vec<Arc<SessionEntry>> {
         let now = millis(self.epoch);
         let limit = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
-        let mut idle: Vec<(u64, Arc<Entry>)> = open
+        let mut idle: Vec<(u64, Arc<SessionEntry>)> = open
             .values()
             .filter(|entry| destination.is_none_or(|wanted| Arc::ptr_eq(wanted, &entry.destination)))
             .filter_map(|entry| Some((entry.idle_at(now)?, entry)))
@@ -198,21 +198,21 @@ impl Sessions {
     /// The part of a session of the hub's, at this destination, that has been of no use for the longest time, if any has
     /// for long enough to be spared: it is opened again when it is called next. One that watches a resource, or has a call
     /// whose client may come back to its stream, is of use.
-    pub fn spare_part(&self, destination: &Arc<Destination>) -> Option<Arc<Entry>> {
+    pub fn spare_part(&self, destination: &Arc<Destination>) -> Option<Arc<SessionEntry>> {
         let now = millis(self.epoch);
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
-        let is_left = |entry: &Entry| {
+        let is_left = |entry: &SessionEntry| {
             let broke_off = entry.broke_off.load(Ordering::Relaxed);
             broke_off > 0 && u128::from(now.saturating_sub(broke_off)) < EVICTABLE_AFTER.as_millis()
         };
-        let watches = |entry: &Entry| match &entry.role {
-            Role::Part(whole) => {
+        let watches = |entry: &SessionEntry| match &entry.role {
+            SessionRole::Part(whole) => {
                 whole.upgrade().is_some_and(|whole| whole.hub().is_some_and(|hub| hub.watches_by(entry)))
             }
-            Role::Direct | Role::Hub(_) => false,
+            SessionRole::Direct | SessionRole::Hub(_) => false,
         };
         let parts = open.values().filter(|entry| {
-            matches!(entry.role, Role::Part(_))
+            matches!(entry.role, SessionRole::Part(_))
                 && Arc::ptr_eq(&entry.destination, destination)
                 && entry.busy.load(Ordering::Relaxed) == 0
                 && !is_left(entry)
@@ -221,7 +221,7 @@ impl Sessions {
         let idle = parts.map(|entry| (now.saturating_sub(entry.last_used.load(Ordering::Relaxed)), entry));
         let spare = idle.filter(|(idle, entry)| {
             // One at a server of its own loses what that keeps for it.
-            let after = if entry.link.vitals.purpose == Purpose::Own { EVICTABLE_AFTER } else { SPARE_AFTER };
+            let after = if entry.link.vitals.purpose == LinkPurpose::Own { EVICTABLE_AFTER } else { SPARE_AFTER };
             u128::from(*idle) >= after.as_millis()
         });
         spare.max_by_key(|(idle, _)| *idle).map(|(_, entry)| entry.clone())
@@ -239,12 +239,12 @@ impl Sessions {
     /// The sessions of the hub's for which this holds.
     pub fn hub_sessions(&self, which: impl Fn(&HubSession) -> bool) -> Vec<SessionKey> {
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
-        let fits = |entry: &&Arc<Entry>| entry.hub().is_some_and(&which);
+        let fits = |entry: &&Arc<SessionEntry>| entry.hub().is_some_and(&which);
         open.values().filter(fits).map(|entry| entry.key()).collect()
     }
 
     /// The sessions of the hub's.
-    pub fn of_hub(&self) -> Vec<Arc<Entry>> {
+    pub fn of_hub(&self) -> Vec<Arc<SessionEntry>> {
         let open = self.open.read().unwrap_or_else(PoisonError::into_inner);
         open.values().filter(|entry| entry.hub().is_some()).cloned().collect()
     }
@@ -254,7 +254,7 @@ impl Sessions {
     }
 
     /// All of them, in the order in which they were opened.
-    pub fn all(&self) -> Vec<Arc<Entry>> {
+    pub fn all(&self) -> Vec<Arc<SessionEntry>> {
         let mut all: Vec<_> = self.open.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect();
         all.sort_by_key(|entry| std::cmp::Reverse(entry.visit.age()));
         all
@@ -278,7 +278,7 @@ fn millis(epoch: Instant) -> u64 {
     u64::try_from(epoch.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
-impl Entry {
+impl SessionEntry {
     pub fn key(&self) -> SessionKey {
         SessionKey(self.id.as_u128())
     }
@@ -286,8 +286,8 @@ impl Entry {
     /// What it is at the hub, if it is one of the hub's.
     pub fn hub(&self) -> Option<&HubSession> {
         match &self.role {
-            Role::Hub(hub) => Some(hub),
-            Role::Direct | Role::Part(_) => None,
+            SessionRole::Hub(hub) => Some(hub),
+            SessionRole::Direct | SessionRole::Part(_) => None,
         }
     }
 
@@ -298,8 +298,8 @@ impl Entry {
         }
         let idle = now.saturating_sub(self.last_used.load(Ordering::Relaxed));
         match &self.role {
-            Role::Part(whole) => whole.upgrade().map_or(Some(idle), |whole| Some(whole.idle_at(now)?.min(idle))),
-            Role::Direct | Role::Hub(_) => Some(idle),
+            SessionRole::Part(whole) => whole.upgrade().map_or(Some(idle), |whole| Some(whole.idle_at(now)?.min(idle))),
+            SessionRole::Direct | SessionRole::Hub(_) => Some(idle),
         }
     }
 
@@ -308,14 +308,14 @@ impl Entry {
     }
 }
 
-impl Busy {
+impl BusyGuard {
     /// The same, for as long as which a part of the session is in use, too.
     pub fn along_with(mut self, part: Self) -> Self {
         self.part = Some(Box::new(part));
         self
     }
 
-    pub fn entry(&self) -> &Arc<Entry> {
+    pub fn entry(&self) -> &Arc<SessionEntry> {
         &self.entry
     }
 
@@ -328,7 +328,7 @@ impl Busy {
     }
 }
 
-impl Drop for Busy {
+impl Drop for BusyGuard {
     fn drop(&mut self) {
         self.entry.last_used.store(millis(self.epoch), Ordering::Relaxed);
         self.entry.busy.fetch_sub(1, Ordering::Relaxed);

@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prism_core::wire::{Frame, Lines};
+use prism_core::wire::{Frame, LineSplitter};
 use tokio::{net::unix::pipe::Receiver, sync::oneshot};
 use tracing::warn;
 
@@ -24,26 +24,26 @@ const MAX_KEPT_BYTES: usize = 500;
 
 /// The last lines of a destination's servers.
 #[derive(Debug, Default)]
-pub struct Tail(Mutex<Kept>);
+pub struct StderrTail(Mutex<TailBuffer>);
 
 #[derive(Debug, Default)]
-struct Kept {
-    lines: VecDeque<Written>,
+struct TailBuffer {
+    lines: VecDeque<StderrLine>,
     /// How many there have been in all.
     written: u64,
 }
 
 /// A place between two lines.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Mark(u64);
+pub struct StderrMark(u64);
 
 /// A line as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Written {
+pub struct StderrLine {
     pub text: String,
 }
 
-impl Tail {
+impl StderrTail {
     fn keep(&self, line: &[u8]) {
         let cut = &line[..line.len().min(MAX_KEPT_BYTES)];
         let mut text = String::from_utf8_lossy(cut).trim_end().to_owned();
@@ -54,22 +54,22 @@ impl Tail {
         if kept.lines.len() >= MAX_KEPT {
             kept.lines.pop_front();
         }
-        kept.lines.push_back(Written { text });
+        kept.lines.push_back(StderrLine { text });
         kept.written += 1;
     }
 
     /// The oldest first.
-    pub fn lines(&self) -> Vec<Written> {
+    pub fn lines(&self) -> Vec<StderrLine> {
         lock(&self.0).lines.iter().cloned().collect()
     }
 
     /// Where the next line will be.
-    pub fn mark(&self) -> Mark {
-        Mark(lock(&self.0).written)
+    pub fn mark(&self) -> StderrMark {
+        StderrMark(lock(&self.0).written)
     }
 
     /// Those that came behind a mark, as far as they are kept.
-    pub fn since(&self, mark: Mark) -> Vec<Written> {
+    pub fn since(&self, mark: StderrMark) -> Vec<StderrLine> {
         let kept = lock(&self.0);
         let new = usize::try_from(kept.written.saturating_sub(mark.0)).unwrap_or(usize::MAX).min(kept.lines.len());
         kept.lines.iter().skip(kept.lines.len() - new).cloned().collect()
@@ -77,11 +77,11 @@ impl Tail {
 }
 
 /// Reads until the child, and whatever it has left behind, has closed it. The receiver hears when that is.
-pub(super) fn drain(stderr: Receiver, destination: String, tail: Arc<Tail>) -> oneshot::Receiver<()> {
+pub(super) fn drain(stderr: Receiver, destination: String, tail: Arc<StderrTail>) -> oneshot::Receiver<()> {
     let (closed, is_closed) = oneshot::channel::<()>();
     tokio::spawn(async move {
         let _closed = closed;
-        let mut lines = Lines::new(MAX_LINE_BYTES);
+        let mut lines = LineSplitter::new(MAX_LINE_BYTES);
         let (mut second, mut shown, mut hidden) = (Instant::now(), 0, 0_u32);
         let mut over = false;
         while !over && stderr.readable().await.is_ok() {
@@ -122,16 +122,16 @@ mod tests {
 
     #[test]
     fn only_the_last_lines_are_kept_and_none_is_long() {
-        let tail = Tail::default();
+        let tail = StderrTail::default();
         for line in 0..MAX_KEPT + 3 {
             tail.keep(format!("line {line}\r").as_bytes());
         }
         assert_eq!(tail.lines().len(), MAX_KEPT);
         assert_eq!(tail.lines()[0].text, "line 3");
         let mark = tail.mark();
-        assert_eq!((tail.since(mark), tail.since(Mark(0)).len()), (Vec::new(), MAX_KEPT));
+        assert_eq!((tail.since(mark), tail.since(StderrMark(0)).len()), (Vec::new(), MAX_KEPT));
         tail.keep(b"one more");
-        assert_eq!(tail.since(mark), [Written { text: "one more".to_owned() }]);
+        assert_eq!(tail.since(mark), [StderrLine { text: "one more".to_owned() }]);
         tail.keep("ä".repeat(MAX_KEPT_BYTES).as_bytes());
         let long = tail.lines().pop().unwrap().text;
         assert!(long.ends_with('…') && long.len() <= MAX_KEPT_BYTES + 3, "{}", long.len());

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prism_core::{mcp::Hello, wire::Message};
+use prism_core::{mcp::ClientHello, wire::Message};
 use serde::{Deserialize, Serialize};
 
 /// The longest name or version that is kept. The rest is cut.
@@ -16,8 +16,8 @@ const MAX_NAME: usize = 64;
 
 /// What is known of a session's client.
 #[derive(Debug)]
-pub struct Visit {
-    who: OnceLock<Visitor>,
+pub struct ClientActivity {
+    who: OnceLock<ClientIdentity>,
     since: Instant,
     calls: AtomicU64,
     /// When the last request came, in milliseconds since it opened.
@@ -27,18 +27,18 @@ pub struct Visit {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Visitor {
+pub struct ClientIdentity {
     /// Name and version; `None` if it gave none.
     pub client: Option<(String, String)>,
     /// The revision that it speaks.
     pub revision: &'static str,
-    pub way: Way,
+    pub way: ClientTransport,
 }
 
 /// Over which transport a client came to Prism.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Way {
+pub enum ClientTransport {
     #[default]
     Http,
     /// The transport of 2024-11-05.
@@ -47,9 +47,9 @@ pub enum Way {
     Stdio,
 }
 
-impl Visitor {
+impl ClientIdentity {
     /// Reads what a client says of itself, `clientInfo`, as it wrote it.
-    pub fn new(info: &str, revision: &'static str, way: Way) -> Self {
+    pub fn new(info: &str, revision: &'static str, way: ClientTransport) -> Self {
         Self { client: read(info), revision, way }
     }
 }
@@ -57,42 +57,42 @@ impl Visitor {
 /// Name and version of a `clientInfo`.
 pub fn read(info: &str) -> Option<(String, String)> {
     #[derive(Deserialize)]
-    struct Info {
+    struct Implementation {
         name: String,
         #[serde(default)]
         version: String,
     }
-    let Info { name, version } = serde_json::from_str(info).ok()?;
+    let Implementation { name, version } = serde_json::from_str(info).ok()?;
     let cut = |text: String| text.chars().take(MAX_NAME).collect::<String>();
     (!name.is_empty()).then(|| (cut(name), cut(version)))
 }
 
 // === impl Visit ===
 
-impl Default for Visit {
+impl Default for ClientActivity {
     fn default() -> Self {
         let (calls, last, rings) = (AtomicU64::new(0), AtomicU64::new(0), AtomicBool::new(false));
         Self { who: OnceLock::new(), since: Instant::now(), calls, last, rings }
     }
 }
 
-impl Visit {
+impl ClientActivity {
     /// One that begins with a client's `initialize`.
-    pub fn opened_by(initialize: &Message, way: Way) -> Arc<Self> {
+    pub fn opened_by(initialize: &Message, way: ClientTransport) -> Arc<Self> {
         let visit = Self::default();
-        if let Ok(hello) = Hello::read(initialize) {
-            visit.introduce(Visitor::new(hello.info.get(), hello.revision.name(), way));
+        if let Ok(hello) = ClientHello::read(initialize) {
+            visit.introduce(ClientIdentity::new(hello.info.get(), hello.revision.name(), way));
         }
         Arc::new(visit)
     }
 
     /// Over which way its client came.
-    pub fn way(&self) -> Way {
-        self.who().map_or(Way::Http, |who| who.way)
+    pub fn way(&self) -> ClientTransport {
+        self.who().map_or(ClientTransport::Http, |who| who.way)
     }
 
     /// Notes who it is. Only the first time counts.
-    pub fn introduce(&self, who: Visitor) {
+    pub fn introduce(&self, who: ClientIdentity) {
         let _ = self.who.set(who);
     }
 
@@ -103,7 +103,7 @@ impl Visit {
         self.last.store(u64::try_from(age).unwrap_or(u64::MAX), Relaxed);
     }
 
-    pub fn who(&self) -> Option<&Visitor> {
+    pub fn who(&self) -> Option<&ClientIdentity> {
         self.who.get()
     }
 
@@ -130,7 +130,7 @@ impl Visit {
     }
 }
 
-impl Way {
+impl ClientTransport {
     pub fn name(self) -> &'static str {
         match self {
             Self::Http => "http",

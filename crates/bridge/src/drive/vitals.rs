@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prism_core::mcp::{Condition, Era, Fault, Settings, State, link::SessionKey};
+use prism_core::mcp::{CallFault, Era, LinkCondition, LinkSettings, LinkState, link::SessionKey};
 
 use super::destination::lock;
 
@@ -20,8 +20,8 @@ const MAX_ERROR: usize = 300;
 
 /// One link's.
 #[derive(Debug)]
-pub struct Vitals {
-    pub purpose: Purpose,
+pub struct LinkVitals {
+    pub purpose: LinkPurpose,
     epoch: Instant,
     state: AtomicU8,
     era: AtomicU8,
@@ -40,7 +40,7 @@ pub struct Vitals {
 
 /// Who a link is for (B-04).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum LinkPurpose {
     /// All clients of one class.
     Shared,
     /// One client, which may be asked questions, or the config wants it so.
@@ -51,7 +51,7 @@ pub enum Purpose {
 
 /// What last went wrong at a destination. Never what anybody said in a message.
 #[derive(Debug, Default)]
-pub struct Trouble(Mutex<Option<(String, Instant)>>);
+pub struct LastFault(Mutex<Option<(String, Instant)>>);
 
 /// How one event stream is.
 #[derive(Clone, Copy, Debug)]
@@ -88,17 +88,17 @@ pub struct StreamReport {
 
 // === impl Vitals ===
 
-impl Vitals {
-    pub fn new(settings: &Settings) -> Arc<Self> {
+impl LinkVitals {
+    pub fn new(settings: &LinkSettings) -> Arc<Self> {
         let purpose = match (settings.alone, settings.exclusive) {
-            (true, _) => Purpose::Own,
-            (false, true) => Purpose::Turns,
-            (false, false) => Purpose::Shared,
+            (true, _) => LinkPurpose::Own,
+            (false, true) => LinkPurpose::Turns,
+            (false, false) => LinkPurpose::Shared,
         };
         Arc::new(Self::of(purpose))
     }
 
-    fn of(purpose: Purpose) -> Self {
+    fn of(purpose: LinkPurpose) -> Self {
         Self {
             purpose,
             epoch: Instant::now(),
@@ -116,11 +116,11 @@ impl Vitals {
     }
 
     /// Notes how the machine is, after every turn of the link's task.
-    pub(super) fn note(&self, Condition { state, sessions, calls }: Condition) {
+    pub(super) fn note(&self, LinkCondition { state, sessions, calls }: LinkCondition) {
         self.sessions.store(sessions, Relaxed);
         self.calls.store(calls, Relaxed);
         let before = self.state.swap(code(state), Relaxed);
-        if before != code(state) && !matches!(state, State::Up | State::Starting) {
+        if before != code(state) && !matches!(state, LinkState::Up | LinkState::Starting) {
             self.pid.store(0, Relaxed);
             self.up_since.store(0, Relaxed);
         }
@@ -129,7 +129,7 @@ impl Vitals {
     /// Notes that a server is started. Returns whether that is because the last one was lost.
     pub(super) fn starts(&self) -> bool {
         self.starts.fetch_add(1, Relaxed);
-        let again = matches!(self.state(), State::Restarting | State::Up);
+        let again = matches!(self.state(), LinkState::Restarting | LinkState::Up);
         if again {
             self.restarts.fetch_add(1, Relaxed);
         }
@@ -146,14 +146,14 @@ impl Vitals {
         self.era.store(if era == Era::Legacy { 1 } else { 2 }, Relaxed);
     }
 
-    pub fn state(&self) -> State {
+    pub fn state(&self) -> LinkState {
         match self.state.load(Relaxed) {
-            1 => State::Starting,
-            2 => State::Up,
-            3 => State::Restarting,
-            4 => State::Failed,
-            5 => State::Asleep,
-            _ => State::Down,
+            1 => LinkState::Starting,
+            2 => LinkState::Up,
+            3 => LinkState::Restarting,
+            4 => LinkState::Failed,
+            5 => LinkState::Asleep,
+            _ => LinkState::Down,
         }
     }
 
@@ -202,7 +202,7 @@ impl Vitals {
 
     /// Whether the server that runs has done so within that time.
     pub fn was_healthy_within(&self, time: Duration) -> bool {
-        self.state() == State::Up
+        self.state() == LinkState::Up
             && self.healthy_start.load(Relaxed) == self.started()
             && self.since(&self.healthy).is_some_and(|age| age <= time)
     }
@@ -219,18 +219,18 @@ impl Vitals {
     }
 }
 
-fn code(state: State) -> u8 {
+fn code(state: LinkState) -> u8 {
     match state {
-        State::Down => 0,
-        State::Starting => 1,
-        State::Up => 2,
-        State::Restarting => 3,
-        State::Failed => 4,
-        State::Asleep => 5,
+        LinkState::Down => 0,
+        LinkState::Starting => 1,
+        LinkState::Up => 2,
+        LinkState::Restarting => 3,
+        LinkState::Failed => 4,
+        LinkState::Asleep => 5,
     }
 }
 
-impl Purpose {
+impl LinkPurpose {
     pub fn name(self) -> &'static str {
         match self {
             Self::Shared => "shared",
@@ -242,7 +242,7 @@ impl Purpose {
 
 // === impl Trouble ===
 
-impl Trouble {
+impl LastFault {
     pub fn note(&self, why: &str) {
         let why = why.lines().next().unwrap_or_default();
         let end = (0..=MAX_ERROR.min(why.len())).rev().find(|at| why.is_char_boundary(*at)).unwrap_or(0);
@@ -250,11 +250,13 @@ impl Trouble {
     }
 
     /// Notes why a call has no answer, unless that is nobody's fault. What the server's end was is known better already.
-    pub fn note_fault(&self, fault: &Fault) {
+    pub fn note_fault(&self, fault: &CallFault) {
         match fault {
-            Fault::Timeout { after, setting } => self.note(&format!("no answer within `{setting}` ({after:?})")),
-            Fault::Unavailable { why } | Fault::DoesNotStart { said: why } | Fault::Refused { why } => self.note(why),
-            Fault::Cut | Fault::TooLarge { .. } | Fault::Stuck => self.note(&fault.message()),
+            CallFault::Timeout { after, setting } => self.note(&format!("no answer within `{setting}` ({after:?})")),
+            CallFault::Unavailable { why } | CallFault::DoesNotStart { said: why } | CallFault::Refused { why } => {
+                self.note(why)
+            }
+            CallFault::Cut | CallFault::TooLarge { .. } | CallFault::Stuck => self.note(&fault.message()),
             _ => {}
         }
     }
@@ -282,25 +284,25 @@ impl StreamKind {
 mod tests {
     use super::*;
 
-    fn note(vitals: &Vitals, state: State) {
-        vitals.note(Condition { state, sessions: 1, calls: 2 });
+    fn note(vitals: &LinkVitals, state: LinkState) {
+        vitals.note(LinkCondition { state, sessions: 1, calls: 2 });
     }
 
-    fn vitals() -> Vitals {
-        Vitals::of(Purpose::Shared)
+    fn vitals() -> LinkVitals {
+        LinkVitals::of(LinkPurpose::Shared)
     }
 
     #[test]
     fn a_start_after_a_loss_is_a_restart_and_any_other_is_none() {
         let vitals = vitals();
         assert!(!vitals.starts());
-        note(&vitals, State::Starting);
+        note(&vitals, LinkState::Starting);
         assert!(!vitals.starts(), "it was asked in the other era's words");
-        note(&vitals, State::Up);
-        note(&vitals, State::Restarting);
+        note(&vitals, LinkState::Up);
+        note(&vitals, LinkState::Restarting);
         assert!(vitals.starts());
-        note(&vitals, State::Up);
-        note(&vitals, State::Down);
+        note(&vitals, LinkState::Up);
+        note(&vitals, LinkState::Down);
         assert!(!vitals.starts(), "somebody came back");
         assert_eq!((vitals.started(), vitals.restarts()), (4, 1));
     }
@@ -310,10 +312,10 @@ mod tests {
         let vitals = vitals();
         vitals.starts();
         vitals.runs_as(7);
-        note(&vitals, State::Up);
+        note(&vitals, LinkState::Up);
         assert_eq!((vitals.pid(), vitals.uptime().is_some()), (Some(7), true));
         assert_eq!((vitals.sessions(), vitals.in_flight()), (1, 2));
-        note(&vitals, State::Restarting);
+        note(&vitals, LinkState::Restarting);
         assert_eq!((vitals.pid(), vitals.uptime()), (None, None));
     }
 
@@ -322,24 +324,24 @@ mod tests {
         let vitals = vitals();
         let minute = Duration::from_secs(60);
         vitals.starts();
-        note(&vitals, State::Up);
+        note(&vitals, LinkState::Up);
         assert!(!vitals.was_healthy_within(minute));
         vitals.proved_healthy();
         assert!(vitals.was_healthy_within(minute));
-        note(&vitals, State::Restarting);
+        note(&vitals, LinkState::Restarting);
         assert!(!vitals.was_healthy_within(minute));
         vitals.starts();
-        note(&vitals, State::Up);
+        note(&vitals, LinkState::Up);
         assert!(!vitals.was_healthy_within(minute), "that was another one");
     }
 
     #[test]
     fn an_error_is_one_short_line() {
-        let trouble = Trouble::default();
+        let trouble = LastFault::default();
         trouble.note(&format!("{}\nand more", "ä".repeat(400)));
         let (why, _) = trouble.last().unwrap();
         assert!(why.len() <= MAX_ERROR && why.chars().all(|c| c == 'ä'), "{why}");
-        trouble.note_fault(&Fault::SessionEnded);
+        trouble.note_fault(&CallFault::SessionEnded);
         assert_eq!(trouble.last().unwrap().0, why);
     }
 }

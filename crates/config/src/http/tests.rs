@@ -3,16 +3,16 @@
 use std::path::Path;
 
 use super::{
-    super::{Config, Destination, EventNames, Flags, mcp_json, raw::Raw},
+    super::{Config, DestinationConfig, EventNames, Flags, mcp_json, raw::RawConfig},
     *,
 };
 
 fn config(text: &str) -> Result<Config, ConfigError> {
-    Raw::parse(Path::new("prism.toml"), text)?.config(&Env::default(), &Flags::default())
+    RawConfig::parse(Path::new("prism.toml"), text)?.config(&Env::default(), &Flags::default())
 }
 
 /// The one destination, of the lines below its `[server.docs]`.
-fn docs(lines: &str) -> Destination {
+fn docs(lines: &str) -> DestinationConfig {
     config(&format!("[server.docs]\n{lines}")).unwrap().destinations["docs"].clone()
 }
 
@@ -28,7 +28,7 @@ const COMMAND: &str = "command = [\"x\"]\n";
 
 #[test]
 fn what_is_not_said_of_a_url_is_at_its_default() {
-    assert_eq!(docs(URL), Destination::http("docs", Http::new("https://example.com/mcp")));
+    assert_eq!(docs(URL), DestinationConfig::http("docs", HttpConfig::new("https://example.com/mcp")));
     let destination = docs(URL);
     assert_eq!((destination.command.len(), destination.era, destination.legacy_sse), (0, None, false));
     assert_eq!((destination.event_names, destination.max_sessions), (EventNames::Message, 10));
@@ -285,10 +285,10 @@ fn debug_shows_neither_header_values_nor_the_query() {
     assert!(shown.contains("Modern"), "{shown}");
 }
 
-fn from_flags(url: &str, headers: &[(&str, &str)], env: Option<&Env>) -> Result<Http, ConfigError> {
+fn from_flags(url: &str, headers: &[(&str, &str)], env: Option<&Env>) -> Result<HttpConfig, ConfigError> {
     let headers: Vec<(String, String)> =
         headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    Http::from_flags("run", url, Some(Transport::Sse), &headers, env)
+    HttpConfig::from_flags("run", url, Some(Transport::Sse), &headers, env)
 }
 
 #[test]
@@ -340,7 +340,7 @@ fn a_command_line_is_checked_like_a_file() {
     }
 }
 
-fn import(entries: &str) -> mcp_json::Import {
+fn import(entries: &str) -> mcp_json::McpJsonImport {
     let env = Env::from([("TOKEN", "hunter2"), ("HOST", "example.com")]);
     mcp_json::parse(Path::new("/srv/app/.cursor/mcp.json"), &format!(r#"{{"mcpServers": {{{entries}}}}}"#), &env)
         .unwrap()
@@ -361,9 +361,9 @@ fn the_urls_of_editors_are_read_under_each_name_and_type() {
         (r#""url": "https://example.com/mcp", "transport": "streamable_http""#, Some(Transport::StreamableHttp)),
     ] {
         let import = import(&format!(r#""docs": {{{entry}}}"#));
-        let http = Http { transport, ..Http::new("https://example.com/mcp") };
+        let http = HttpConfig { transport, ..HttpConfig::new("https://example.com/mcp") };
         assert_eq!(import.warnings, [], "{entry}");
-        assert_eq!(import.destinations["docs"], Destination::http("docs", http), "{entry}");
+        assert_eq!(import.destinations["docs"], DestinationConfig::http("docs", http), "{entry}");
     }
 }
 

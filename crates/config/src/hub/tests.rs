@@ -8,12 +8,12 @@ use std::{
 use super::{
     super::{
         Config, ConfigError, Env, Flags,
-        file::{Loaded, Places, load},
+        file::{ConfigPaths, LoadedConfig, load},
         raw::{
-            Raw,
+            RawConfig,
             keys::{HUB_KEYS, PROFILE_KEYS, WORKSPACE_KEYS},
         },
-        trust::Trust,
+        trust::TrustStore,
     },
     *,
 };
@@ -26,7 +26,7 @@ fn config(text: &str) -> Result<Config, ConfigError> {
 }
 
 fn config_in(text: &str, env: &Env, flags: &Flags) -> Result<Config, ConfigError> {
-    let raw = Raw::parse(Path::new("prism.toml"), &format!("{text}\n{DESTINATIONS}"))?;
+    let raw = RawConfig::parse(Path::new("prism.toml"), &format!("{text}\n{DESTINATIONS}"))?;
     let config = raw.config(env, flags)?;
     raw.check_profiles(&config, &[])?;
     Ok(config)
@@ -68,15 +68,18 @@ fn every_key_is_understood() {
     .unwrap();
     let patience = Duration::from_millis(1500);
     let first_patience = Duration::from_secs(20);
-    assert_eq!(config.hub, Hub { prefix: false, mode: HubMode::Search, patience, first_patience, longest_name: 128 });
-    let web = Profile {
+    assert_eq!(
+        config.hub,
+        HubConfig { prefix: false, mode: HubMode::Search, patience, first_patience, longest_name: 128 }
+    );
+    let web = ProfileConfig {
         only: Some(texts(["browser", "workspace", "prism"])),
         except: texts(["files"]),
         tools: texts(["browser__*"]),
         prefix: Some(true),
         mode: Some(HubMode::List),
     };
-    let profiles = [("Web_1", web), ("mcp", Profile::default())];
+    let profiles = [("Web_1", web), ("mcp", ProfileConfig::default())];
     assert_eq!(config.profiles, profiles.map(|(name, profile)| (name.to_owned(), profile)).into());
     assert_eq!(config.workspace, Some("/srv/project".into()));
 }
@@ -84,7 +87,7 @@ fn every_key_is_understood() {
 #[test]
 fn what_is_not_said_is_at_its_default() {
     let config = config("[hub]\nprefix = false").unwrap();
-    assert_eq!(config.hub, Hub { prefix: false, ..Hub::default() });
+    assert_eq!(config.hub, HubConfig { prefix: false, ..HubConfig::default() });
     assert!(config.profiles.is_empty());
     assert_eq!(config.workspace, None);
     assert!(config.destinations["files"].hub);
@@ -93,7 +96,7 @@ fn what_is_not_said_is_at_its_default() {
 #[test]
 fn the_lists_of_keys_are_what_serde_accepts() {
     let keys_in = |text| {
-        let error = toml::from_str::<Raw>(text).unwrap_err();
+        let error = toml::from_str::<RawConfig>(text).unwrap_err();
         error.message().split('`').skip(1).step_by(2).skip(1).map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(keys_in("hub.zzz = 1"), HUB_KEYS);
@@ -227,7 +230,10 @@ fn the_environment_beats_the_file_and_a_flag_beats_both() {
     let config = config_in(text, &env, &Flags::default()).unwrap();
     let patience = Duration::from_secs(2);
     let first_patience = Duration::from_secs(3);
-    assert_eq!(config.hub, Hub { prefix: false, mode: HubMode::List, patience, first_patience, longest_name: 32 });
+    assert_eq!(
+        config.hub,
+        HubConfig { prefix: false, mode: HubMode::List, patience, first_patience, longest_name: 32 }
+    );
     assert_eq!(config.workspace, Some("/variable".into()));
 
     let flags = Flags { hub_mode: Some("search".to_owned()), workspace: Some("/flag".to_owned()), ..Flags::default() };
@@ -270,7 +276,7 @@ fn a_variable_or_a_flag_that_makes_no_sense_is_named() {
 #[test]
 fn a_workspace_starts_at_the_file_that_names_it_or_where_one_works() {
     let at = |root: &str, env: Env| {
-        let raw = Raw::parse(Path::new("/srv/app/prism.toml"), &format!("[workspace]\nroot = {root:?}")).unwrap();
+        let raw = RawConfig::parse(Path::new("/srv/app/prism.toml"), &format!("[workspace]\nroot = {root:?}")).unwrap();
         raw.config(&env, &Flags::default()).unwrap().workspace.unwrap()
     };
     let home = ("HOME", "/home/me");
@@ -280,14 +286,14 @@ fn a_workspace_starts_at_the_file_that_names_it_or_where_one_works() {
     let here = std::path::absolute("other").unwrap();
     assert_eq!(at("sub", Env::from([home, ("PRISM_WORKSPACE", "other")])), here);
 
-    let raw = Raw::parse(Path::new("/srv/app/prism.toml"), "[workspace]\nroot = \"sub\"").unwrap();
+    let raw = RawConfig::parse(Path::new("/srv/app/prism.toml"), "[workspace]\nroot = \"sub\"").unwrap();
     assert_eq!(raw.written().unwrap().workspace, Some("sub".into()), "an edit leaves it as it is written");
 }
 
 /// A folder to work in, Prism's home, and a config in either.
 struct Desk {
     folder: tempfile::TempDir,
-    places: Places,
+    places: ConfigPaths,
 }
 
 impl Desk {
@@ -296,10 +302,10 @@ impl Desk {
         let [here, home] = ["here", "home"].map(|name| folder.path().join(name));
         fs::create_dir(&here).unwrap();
         fs::create_dir(&home).unwrap();
-        Self { folder, places: Places { explicit: None, here, home } }
+        Self { folder, places: ConfigPaths { explicit: None, here, home } }
     }
 
-    fn load(&self, json: &[PathBuf]) -> Result<Loaded, ConfigError> {
+    fn load(&self, json: &[PathBuf]) -> Result<LoadedConfig, ConfigError> {
         load(&self.places, json, &Flags::default(), &Env::default())
     }
 
@@ -307,7 +313,7 @@ impl Desk {
     fn here(&self, text: &str) {
         let path = self.places.here.join("prism.toml");
         fs::write(&path, text).unwrap();
-        Trust::of(&self.places.home).see(&path, text, String::new()).unwrap();
+        TrustStore::of(&self.places.home).see(&path, text, String::new()).unwrap();
     }
 
     fn workspace(&self) -> Option<PathBuf> {
@@ -355,6 +361,6 @@ fn a_profile_may_name_the_servers_of_an_editor_s_file() {
 #[test]
 fn what_a_profile_names_is_no_reason_not_to_edit_a_file() {
     let text = "[profile.web]\nonly = [\"later\"]";
-    let written = Raw::parse(Path::new("prism.toml"), text).unwrap().written().unwrap();
+    let written = RawConfig::parse(Path::new("prism.toml"), text).unwrap().written().unwrap();
     assert_eq!(written.profiles["web"].only, Some(texts(["later"])));
 }

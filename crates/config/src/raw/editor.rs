@@ -6,10 +6,10 @@ use prism_core::languages::LANGUAGES;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Around, Raw, Setting, Texts, nearest, understand};
+use super::{ConfigContext, RawConfig, Setting, Texts, nearest, understand};
 use crate::{
     ConfigError, Editor,
-    value::{Written, boolean, bytes, folders, language_server, patience},
+    value::{ConfigValue, boolean, bytes, folders, language_server, patience},
 };
 
 /// `[editor]`, as written.
@@ -26,8 +26,8 @@ pub(super) struct RawEditor {
     max_scratch: Setting,
 }
 
-impl Raw {
-    pub(super) fn editor(&self, around: Option<Around<'_>>) -> Result<Editor, ConfigError> {
+impl RawConfig {
+    pub(super) fn editor(&self, around: Option<ConfigContext<'_>>) -> Result<Editor, ConfigError> {
         let mut editor = Editor::default();
         let written = &self.editor;
         macro_rules! take {
@@ -49,7 +49,7 @@ impl Raw {
         ] {
             if let Some((names, _)) = self.global(key, setting, folders, around)? {
                 let folder = |name: &String| match around {
-                    Some(Around { env, .. }) => self.source.folder(name, env),
+                    Some(ConfigContext { env, .. }) => self.source.folder(name, env),
                     None => PathBuf::from(name),
                 };
                 *place = names.iter().map(folder).collect();
@@ -65,7 +65,7 @@ impl Raw {
                 let fix = format!("{}the languages are {}", near.unwrap_or_default(), LANGUAGES.join(", "));
                 return Err(ConfigError::Value { at, key, problem, fix });
             }
-            let command = understand(&key, &Written::from(command.get_ref()), language_server, &at)?;
+            let command = understand(&key, &ConfigValue::from(command.get_ref()), language_server, &at)?;
             editor.servers.insert(name.clone(), command);
         }
         Ok(editor)

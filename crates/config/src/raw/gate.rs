@@ -1,11 +1,11 @@
-//! `[gate]` and `[audit]`, as written, and their way into a [`Gate`] and an [`Audit`].
+//! `[gate]` and `[audit]`, as written, and their way into a [`GateConfig`] and an [`AuditConfig`].
 
 use serde::Deserialize;
 
-use super::{Around, Raw, Setting};
+use super::{ConfigContext, RawConfig, Setting};
 use crate::{
-    Audit, ConfigError, Gate,
-    value::{Wrong, audit_calls, boolean, bytes, count, files_kept, in_words, member_patterns, patience},
+    AuditConfig, ConfigError, GateConfig,
+    value::{ValueProblem, audit_calls, boolean, bytes, count, files_kept, in_words, member_patterns, patience},
 };
 
 /// `[gate]`, as written.
@@ -38,9 +38,9 @@ pub(super) struct RawAudit {
     calls: Setting,
 }
 
-impl Raw {
-    pub(super) fn gate(&self, around: Option<Around<'_>>) -> Result<Gate, ConfigError> {
-        let mut gate = Gate::default();
+impl RawConfig {
+    pub(super) fn gate(&self, around: Option<ConfigContext<'_>>) -> Result<GateConfig, ConfigError> {
+        let mut gate = GateConfig::default();
         let written = &self.gate;
         macro_rules! take {
             ($($key:ident: $parse:ident => $place:expr),* $(,)?) => { $(
@@ -65,7 +65,7 @@ impl Raw {
             (Some((usual, at)), Some((longest, _))) if usual > longest => {
                 let problem = "is longer than gate.max_ttl".to_owned();
                 let example = format!("\"{}\"", in_words(longest));
-                return Err(Wrong { problem, example }.at("gate.default_ttl", &at));
+                return Err(ValueProblem { problem, example }.at("gate.default_ttl", &at));
             }
             (usual, longest) => {
                 let (usual, longest) = (usual.map(|(ttl, _)| ttl), longest.map(|(ttl, _)| ttl));
@@ -91,9 +91,9 @@ impl Raw {
         Ok(gate)
     }
 
-    pub(super) fn audit(&self, around: Option<Around<'_>>) -> Result<Audit, ConfigError> {
+    pub(super) fn audit(&self, around: Option<ConfigContext<'_>>) -> Result<AuditConfig, ConfigError> {
         let RawAudit { bodies, redact, keep, calls } = &self.audit;
-        let mut audit = Audit::default();
+        let mut audit = AuditConfig::default();
         if let Some((bodies, _)) = self.global("audit.bodies", bodies, boolean, around)? {
             audit.bodies = bodies;
         }

@@ -5,9 +5,9 @@ use std::path::PathBuf;
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Around, Raw, Setting, Source, by_nearness, is_shaped, nearest};
+use super::{ConfigContext, ConfigSource, RawConfig, Setting, by_nearness, is_shaped, nearest};
 use crate::{
-    Config, ConfigError, Hub, NameError, Origin, Profile,
+    Config, ConfigError, HubConfig, NameError, Origin, ProfileConfig,
     hub::BUILT_IN,
     value::{boolean, destinations, folder, hub_mode, name_length, patience, some_destinations, tool_patterns},
 };
@@ -41,10 +41,10 @@ pub(super) struct RawWorkspace {
     root: Setting,
 }
 
-impl Raw {
-    pub(super) fn hub(&self, around: Option<Around<'_>>) -> Result<Hub, ConfigError> {
+impl RawConfig {
+    pub(super) fn hub(&self, around: Option<ConfigContext<'_>>) -> Result<HubConfig, ConfigError> {
         let RawHub { prefix, mode, patience: written_patience, first_patience, longest_name } = &self.hub;
-        let mut hub = Hub::default();
+        let mut hub = HubConfig::default();
         if let Some((prefix, _)) = self.global("hub.prefix", prefix, boolean, around)? {
             hub.prefix = prefix;
         }
@@ -63,26 +63,28 @@ impl Raw {
         Ok(hub)
     }
 
-    pub(super) fn workspace(&self, around: Option<Around<'_>>) -> Result<Option<PathBuf>, ConfigError> {
+    pub(super) fn workspace(&self, around: Option<ConfigContext<'_>>) -> Result<Option<PathBuf>, ConfigError> {
         let Some((root, at)) = self.global("workspace.root", &self.workspace.root, folder, around)? else {
             return Ok(None);
         };
         Ok(Some(match (at, around) {
             (_, None) => root.into(),
-            (Origin::File(_), Some(Around { env, .. })) => self.source.folder(&root, env),
+            (Origin::File(_), Some(ConfigContext { env, .. })) => self.source.folder(&root, env),
             // Whoever types it means the folder one works in.
-            (Origin::Variable(_) | Origin::Flag(_), Some(Around { env, .. })) => Source::default().folder(&root, env),
+            (Origin::Variable(_) | Origin::Flag(_), Some(ConfigContext { env, .. })) => {
+                ConfigSource::default().folder(&root, env)
+            }
         }))
     }
 
     /// Reads a profile. Whether there is what it names is left to `check_profiles`.
-    pub(super) fn profile(&self, name: &Spanned<String>, written: &RawProfile) -> Result<Profile, ConfigError> {
+    pub(super) fn profile(&self, name: &Spanned<String>, written: &RawProfile) -> Result<ProfileConfig, ConfigError> {
         if !is_shaped(name.get_ref()) {
             let problem = NameError::Profile { name: name.get_ref().clone() };
             return Err(ConfigError::Name { at: self.source.origin(name.span()), problem });
         }
         let key = |key: &str| format!("profile.{}.{key}", name.get_ref());
-        let profile = Profile {
+        let profile = ProfileConfig {
             only: self.in_file(&key("only"), &written.only, some_destinations)?,
             except: self.in_file(&key("except"), &written.except, destinations)?.unwrap_or_default(),
             tools: self.in_file(&key("tools"), &written.tools, tool_patterns)?.unwrap_or_default(),

@@ -1,13 +1,13 @@
-//! `[mesh]`, as written, and its way into a [`Mesh`].
+//! `[mesh]`, as written, and its way into a [`MeshConfig`].
 
 use serde::Deserialize;
 use toml::Spanned;
 
-use super::{Around, Raw, Setting, Texts, understand};
+use super::{ConfigContext, RawConfig, Setting, Texts, understand};
 use crate::{
-    ConfigError, Mesh,
-    secret::{self, Reference},
-    value::{Written, boolean, count, duration, variable},
+    ConfigError, MeshConfig,
+    secret::{self, SecretReference},
+    value::{ConfigValue, boolean, count, duration, variable},
 };
 
 /// `[mesh]`, as written.
@@ -29,9 +29,9 @@ pub(super) struct RawMesh {
     secrets: Option<Spanned<Texts>>,
 }
 
-impl Raw {
-    pub(super) fn mesh(&self, around: Option<Around<'_>>) -> Result<Mesh, ConfigError> {
-        let mut mesh = Mesh::default();
+impl RawConfig {
+    pub(super) fn mesh(&self, around: Option<ConfigContext<'_>>) -> Result<MeshConfig, ConfigError> {
+        let mut mesh = MeshConfig::default();
         let written = &self.mesh;
         macro_rules! take {
             ($($key:ident: $parse:ident => $place:expr),* $(,)?) => { $(
@@ -59,8 +59,8 @@ impl Raw {
         for (name, value) in written.secrets.iter().flat_map(|secrets| secrets.get_ref()) {
             let at = self.source.origin_without_text(name.span());
             let key = format!("mesh.secrets.{}", name.get_ref());
-            let value = understand(&key, &Written::from(value.get_ref()), variable, &at)?;
-            if !matches!(secret::of_variable(&value), Some(Reference::File(_) | Reference::Variable(_))) {
+            let value = understand(&key, &ConfigValue::from(value.get_ref()), variable, &at)?;
+            if !matches!(secret::of_variable(&value), Some(SecretReference::File(_) | SecretReference::Variable(_))) {
                 let fix = "say where it is: \"file:~/.codex/ws-token\" or \"env:OPENCODE_SERVER_PASSWORD\"".to_owned();
                 return Err(ConfigError::Value {
                     at,

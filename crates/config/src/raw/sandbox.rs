@@ -1,4 +1,4 @@
-//! `sandbox` of a server, as written, and its way into a [`Sandbox`].
+//! `sandbox` of a server, as written, and its way into a [`SandboxConfig`].
 
 use std::{fmt, path::PathBuf};
 
@@ -8,10 +8,10 @@ use serde::{
 };
 use toml::{Spanned, Value};
 
-use super::{Around, Raw, Setting, understand};
+use super::{ConfigContext, RawConfig, Setting, understand};
 use crate::{
-    ConfigError, Sandbox, ServerKey,
-    value::{Written, folders, is_sandboxed, network},
+    ConfigError, SandboxConfig, ServerKey,
+    value::{ConfigValue, folders, is_sandboxed, network},
 };
 
 /// `sandbox = true`, or `[server.NAME.sandbox]`, as written.
@@ -19,39 +19,39 @@ use crate::{
 pub(super) enum RawSandbox {
     /// Whether there is one, if it is that.
     Switch(Value),
-    Table(RawRoom),
+    Table(RawSandboxTable),
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct RawRoom {
+pub(super) struct RawSandboxTable {
     folders: Setting,
     readable: Setting,
     network: Setting,
 }
 
-struct Either;
+struct RawSandboxVisitor;
 
-impl Raw {
+impl RawConfig {
     pub(super) fn sandbox(
         &self,
         server: ServerKey<'_>,
         written: Option<&Spanned<RawSandbox>>,
-        around: Option<Around<'_>>,
-    ) -> Result<Option<Sandbox>, ConfigError> {
+        around: Option<ConfigContext<'_>>,
+    ) -> Result<Option<SandboxConfig>, ConfigError> {
         let Some(written) = written else { return Ok(None) };
         let room = match written.get_ref() {
             RawSandbox::Switch(value) => {
                 let (key, at) = (format!("{server}.sandbox"), self.source.origin(written.span()));
-                let is_on = understand(&key, &Written::from(value), is_sandboxed, &at)?;
-                return Ok(is_on.then(Sandbox::default));
+                let is_on = understand(&key, &ConfigValue::from(value), is_sandboxed, &at)?;
+                return Ok(is_on.then(SandboxConfig::default));
             }
             RawSandbox::Table(room) => room,
         };
         let paths = |key, setting| {
             let names = self.local(server, key, setting, folders)?.unwrap_or_default();
             let path = |name: String| match around {
-                Some(Around { env, .. }) => self.source.folder(&name, env),
+                Some(ConfigContext { env, .. }) => self.source.folder(&name, env),
                 None => PathBuf::from(name),
             };
             Ok::<Vec<PathBuf>, ConfigError>(names.into_iter().map(path).collect())
@@ -59,18 +59,18 @@ impl Raw {
         let (folders, readable) =
             (paths("sandbox.folders", &room.folders)?, paths("sandbox.readable", &room.readable)?);
         let network = self.local(server, "sandbox.network", &room.network, network)?;
-        Ok(Some(Sandbox { folders, readable, network: network.unwrap_or(Sandbox::default().network) }))
+        Ok(Some(SandboxConfig { folders, readable, network: network.unwrap_or(SandboxConfig::default().network) }))
     }
 }
 
 impl<'de> Deserialize<'de> for RawSandbox {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(Either)
+        deserializer.deserialize_any(RawSandboxVisitor)
     }
 }
 
 // What is neither is kept too: whoever understands values says what should stand there.
-impl<'de> Visitor<'de> for Either {
+impl<'de> Visitor<'de> for RawSandboxVisitor {
     type Value = RawSandbox;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -102,6 +102,6 @@ impl<'de> Visitor<'de> for Either {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RawSandbox, A::Error> {
-        RawRoom::deserialize(MapAccessDeserializer::new(map)).map(RawSandbox::Table)
+        RawSandboxTable::deserialize(MapAccessDeserializer::new(map)).map(RawSandbox::Table)
     }
 }

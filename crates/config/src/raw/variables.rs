@@ -4,18 +4,18 @@ use std::collections::BTreeMap;
 
 use toml::Spanned;
 
-use super::{Around, Raw, Texts, understand};
+use super::{ConfigContext, RawConfig, Texts, understand};
 use crate::{
     ConfigError, ServerKey, secret,
-    value::{Written, variable},
+    value::{ConfigValue, variable},
 };
 
-impl Raw {
+impl RawConfig {
     pub(super) fn variables(
         &self,
         server: ServerKey<'_>,
         written: &Option<Spanned<Texts>>,
-        around: Option<Around<'_>>,
+        around: Option<ConfigContext<'_>>,
     ) -> Result<BTreeMap<String, String>, ConfigError> {
         let mut variables = BTreeMap::new();
         for (name, value) in written.iter().flat_map(|texts| texts.get_ref()) {
@@ -28,7 +28,7 @@ impl Raw {
                 problem: problem.to_owned(),
                 fix: fix.to_owned(),
             };
-            let value = understand(&key, &Written::from(value.get_ref()), variable, &at)?;
+            let value = understand(&key, &ConfigValue::from(value.get_ref()), variable, &at)?;
             if name.is_empty() || name.contains(['=', '\0']) {
                 return Err(refuse("is not the name of a variable", "env = { NAME = \"value\" }"));
             }
@@ -40,9 +40,9 @@ impl Raw {
     }
 
     /// A file that a secret is in is looked for where this file is, like any other folder in it.
-    pub(super) fn anchored(&self, value: String, around: Option<Around<'_>>) -> String {
+    pub(super) fn anchored(&self, value: String, around: Option<ConfigContext<'_>>) -> String {
         match around {
-            Some(Around { env, .. }) => secret::anchored(&value, |path| self.source.folder(path, env)),
+            Some(ConfigContext { env, .. }) => secret::anchored(&value, |path| self.source.folder(path, env)),
             None => value,
         }
     }

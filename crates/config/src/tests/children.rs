@@ -3,7 +3,7 @@
 
 use std::os::unix::fs::PermissionsExt;
 
-use prism_os::sandbox::Network;
+use prism_os::sandbox::NetworkAccess;
 
 use super::*;
 use crate::raw::keys::SANDBOX_KEYS;
@@ -53,7 +53,7 @@ fn what_children_inherit_is_checked_name_by_name() {
     }
     let env = Env::from([("PRISM_INHERIT_ENV", "A, B_*")]);
     let config = config_in("", &env, &Flags::default()).unwrap();
-    assert_eq!(config.inherit_env, Inherit::Also(["A", "B_*"].map(str::to_owned).into()));
+    assert_eq!(config.inherit_env, EnvInheritance::Also(["A", "B_*"].map(str::to_owned).into()));
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_secret_that_is_written_out_where_others_can_read_it_is_warned_of() {
     let warnings = |text: &str, mode: u32| {
         std::fs::write(&file, text).unwrap();
         std::fs::set_permissions(&file, std::fs::Permissions::from_mode(mode)).unwrap();
-        let places = Places { explicit: Some(file.clone()), here: PathBuf::new(), home: folder.path().to_owned() };
+        let places = ConfigPaths { explicit: Some(file.clone()), here: PathBuf::new(), home: folder.path().to_owned() };
         let loaded = load(&places, &[], &Flags::default(), &Env::default()).unwrap();
         loaded.warnings.iter().map(ToString::to_string).collect::<Vec<_>>()
     };
@@ -106,7 +106,7 @@ fn a_sandbox_is_a_word_or_a_table_and_what_makes_no_sense_is_shown_with_what_doe
     for all in
         ["sandbox = true", "sandbox = {}", "[destination.a.sandbox]", "[destination.a.sandbox]\nnetwork = \"all\""]
     {
-        assert_eq!(of(all).unwrap(), Some(Sandbox::default()), "{all}");
+        assert_eq!(of(all).unwrap(), Some(SandboxConfig::default()), "{all}");
     }
     for (written, error) in [
         (
@@ -141,11 +141,11 @@ fn a_sandbox_is_a_word_or_a_table_and_what_makes_no_sense_is_shown_with_what_doe
     ] {
         refused(&format!("[destination.a]\ncommand = [\"x\"]\n{written}"), error);
     }
-    let keys = toml::from_str::<Raw>("destination.a.sandbox.zzz = 1").unwrap_err();
+    let keys = toml::from_str::<RawConfig>("destination.a.sandbox.zzz = 1").unwrap_err();
     assert_eq!(keys_in(keys.message()), SANDBOX_KEYS);
 }
 
-fn sandbox_of_a(mut config: Config) -> Option<Sandbox> {
+fn sandbox_of_a(mut config: Config) -> Option<SandboxConfig> {
     config.destinations.remove("a").and_then(|destination| destination.sandbox)
 }
 
@@ -164,10 +164,13 @@ fn an_editors_list_has_it_in_the_same_words() {
     let read = |entry: &str| import(&format!(r#"{{"servers": {{"a": {{{entry}}}}}}}"#), &Env::default());
     let of =
         |written: &str| read(&format!(r#""command": "x", "sandbox": {written}"#)).destinations.remove("a").unwrap();
-    assert_eq!((of("true").sandbox, of("false").sandbox, of("null").sandbox), (Some(Sandbox::default()), None, None));
+    assert_eq!(
+        (of("true").sandbox, of("false").sandbox, of("null").sandbox),
+        (Some(SandboxConfig::default()), None, None)
+    );
     let sandbox = of(r#"{"folders": ["${workspaceFolder}/notes", "out"], "readable": ["/opt/x"], "network": "none"}"#);
     let folders = vec!["/srv/app/notes".into(), "/srv/app/out".into()];
-    let expected = Sandbox { folders, readable: vec!["/opt/x".into()], network: Network::Own };
+    let expected = SandboxConfig { folders, readable: vec!["/opt/x".into()], network: NetworkAccess::Own };
     assert_eq!(sandbox.sandbox, Some(expected));
     // Nobody is started without it who was to have one.
     for (written, why) in [

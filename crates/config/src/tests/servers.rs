@@ -10,7 +10,8 @@ fn servers_by_the_older_word_and_by_the_newer_one_are_one_set() {
     let (new, old) = (config(SERVER).unwrap(), config(&old).unwrap());
     assert_eq!(new.destinations["files"].key().to_string(), "server.files");
     assert_eq!(old.destinations["files"].key().to_string(), "destination.files");
-    let plain = |config: &Config| Destination { table: ServerTable::Server, ..config.destinations["files"].clone() };
+    let plain =
+        |config: &Config| DestinationConfig { table: ServerTable::Server, ..config.destinations["files"].clone() };
     assert_eq!(plain(&new), plain(&old), "the word is all that they differ in");
 
     let both = config(
@@ -57,7 +58,7 @@ fn messages_name_the_word_that_stands_in_the_file() {
         for word in ServerTable::ALL {
             let word = word.as_str();
             let text = format!("{}{wrong}\n", SERVER.replace("server", word));
-            let checked = Raw::parse(Path::new("prism.toml"), &text)
+            let checked = RawConfig::parse(Path::new("prism.toml"), &text)
                 .and_then(|raw| raw.check_profiles(&raw.config(&Env::default(), &Flags::default())?, &[]));
             let error = checked.unwrap_err().to_string();
             assert!(error.contains(&said.replace("WORD", word)), "{text}{error}");

@@ -4,8 +4,8 @@
 use bytes::Bytes;
 use libfuzzer_sys::fuzz_target;
 use prism_core::wire::{
-    Kind, Message, Span,
-    envelope::{Cut, cut_message, own_number},
+    MessageKind, Message, ByteSpan,
+    envelope::{TruncatedId, cut_message, own_number},
 };
 use serde_json::Value;
 
@@ -15,14 +15,14 @@ fuzz_target!(|data: &[u8]| {
     let Ok(message) = Message::parse(Bytes::copy_from_slice(data)) else { return };
     // A line that is cut concerns whom the whole line does, or nobody.
     match (cut, message.id()) {
-        (Some(Cut::Response(id)), Some(own)) => assert_eq!(own_number(own), Some(id)),
-        (Some(Cut::Request(id)), Some(own)) => assert_eq!(own, id),
+        (Some(TruncatedId::Response(id)), Some(own)) => assert_eq!(own_number(own), Some(id)),
+        (Some(TruncatedId::Request(id)), Some(own)) => assert_eq!(own, id),
         (Some(cut), None) => panic!("{cut:?} of a message without an id"),
         (None, _) => {}
     }
     // The tree has bounds of its own: depth, and numbers that fit.
     let Ok(tree) = serde_json::from_slice::<Value>(data) else { return };
-    let same = |span: Option<Span>, value: Option<&Value>| match (span, value) {
+    let same = |span: Option<ByteSpan>, value: Option<&Value>| match (span, value) {
         (Some(span), Some(value)) => {
             let read: Value = serde_json::from_str(message.text(span)).expect("a span lies on a value");
             assert_eq!(read, *value);
@@ -43,8 +43,8 @@ fuzz_target!(|data: &[u8]| {
     same(found.mode, params.get("mode"));
     let (result, error) = (tree.get("result").is_some(), tree.get("error").is_some());
     match message.kind() {
-        Kind::Request(_) => assert!(tree["method"].is_string() && !tree["id"].is_null() && !result && !error),
-        Kind::Notification(_) => assert!(tree["method"].is_string() && tree.get("id").is_none() && !result && !error),
-        Kind::Response => assert!(tree.get("method").is_none() && result != error && message.failed() == error),
+        MessageKind::Request(_) => assert!(tree["method"].is_string() && !tree["id"].is_null() && !result && !error),
+        MessageKind::Notification(_) => assert!(tree["method"].is_string() && tree.get("id").is_none() && !result && !error),
+        MessageKind::Response => assert!(tree.get("method").is_none() && result != error && message.failed() == error),
     }
 });

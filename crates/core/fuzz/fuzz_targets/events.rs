@@ -2,7 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use prism_core::wire::sse::{Event, Events};
+use prism_core::wire::sse::{SseEvent, SseSplitter};
 
 fuzz_target!(|data: &[u8]| {
     let [size, step, written @ ..] = data else { return };
@@ -12,14 +12,14 @@ fuzz_target!(|data: &[u8]| {
     let pieces = events(written, limit, |n| 1 + usize::from(size.wrapping_add(step.wrapping_mul(n as u8))));
     assert_eq!(whole, pieces);
     for event in events(written, usize::from(*size), |n| 1 + n % 7).0 {
-        if let Event::Data { data, .. } = event {
+        if let SseEvent::Data { data, .. } = event {
             assert!(data.len() <= usize::from(*size));
         }
     }
 });
 
-fn events(written: &[u8], limit: usize, size: impl Fn(usize) -> usize) -> (Vec<Event>, Option<String>, Option<u64>) {
-    let mut reader = Events::new(limit);
+fn events(written: &[u8], limit: usize, size: impl Fn(usize) -> usize) -> (Vec<SseEvent>, Option<String>, Option<u64>) {
+    let mut reader = SseSplitter::new(limit);
     let (mut events, mut rest, mut n) = (Vec::new(), written, 0);
     while !rest.is_empty() {
         let (piece, later) = rest.split_at(size(n).min(rest.len()));

@@ -3,7 +3,7 @@
 
 use libfuzzer_sys::fuzz_target;
 use prism_core::wire::{
-    Frame, Lines,
+    Frame, LineSplitter,
     frame::{EventId, event},
 };
 
@@ -29,7 +29,7 @@ fuzz_target!(|data: &[u8]| {
 });
 
 fn frames(written: &[u8], limit: usize, size: impl Fn(usize) -> usize) -> Vec<Frame> {
-    let mut lines = Lines::new(limit);
+    let mut lines = LineSplitter::new(limit);
     let (mut frames, mut rest, mut n) = (Vec::new(), written, 0);
     while !rest.is_empty() {
         let (piece, later) = rest.split_at(size(n).min(rest.len()));

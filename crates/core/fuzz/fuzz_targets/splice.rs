@@ -4,7 +4,7 @@
 use bytes::{Bytes, BytesMut};
 use libfuzzer_sys::fuzz_target;
 use prism_core::wire::{
-    Chain, Message, Span,
+    ByteChain, Message, ByteSpan,
     splice::{around, push_line},
 };
 use serde_json::{Value, json};
@@ -39,13 +39,13 @@ fuzz_target!(|data: &[u8]| {
     assert_eq!(back[..back.len() - 1], data.iter().map(flat).collect::<Vec<_>>());
 
     if let Some(span) = message.id_span() {
-        let chain = Chain::spliced(&message, span, OURS);
+        let chain = ByteChain::spliced(&message, span, OURS);
         assert_eq!(chain.to_vec(), around(&message, span, OURS).concat());
         assert_eq!(chain.len(), data.len() - span.range().len() + OURS.len());
     }
 });
 
-fn line(message: &Message, mut edits: Vec<(Span, &str)>) -> Bytes {
+fn line(message: &Message, mut edits: Vec<(ByteSpan, &str)>) -> Bytes {
     let mut out = BytesMut::new();
     push_line(&mut out, message, &mut edits);
     out.freeze()

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::hello::Class;
+use super::hello::ClientClass;
 use crate::wire::{Members, Method};
 
 /// Answers that are kept at a time, and their bytes. Beyond it the one that is good for the shortest time goes.
@@ -21,7 +21,7 @@ pub struct CacheKey {
     /// The parameters without `_meta`, as they were written.
     params: Box<str>,
     /// What the client can answer, where the server hears that with the request: some offer more to who can do more.
-    class: Class,
+    class: ClientClass,
 }
 
 /// Whose answer it is. Today everybody who has the token is one and the same.
@@ -29,7 +29,7 @@ pub struct CacheKey {
 pub struct Principal(pub u64);
 
 #[derive(Debug, Default)]
-pub struct Cache {
+pub struct ResponseCache {
     /// A private answer has its owner in the key; a public one has none.
     entries: HashMap<(CacheKey, Option<Principal>), CachedResult>,
     bytes: usize,
@@ -43,7 +43,7 @@ struct CachedResult {
 
 /// How long an answer may be kept, and by whom it may be used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Hint {
+pub struct CacheHint {
     pub ttl: Duration,
     pub public: bool,
 }
@@ -63,7 +63,7 @@ impl CacheKey {
             return None;
         }
         members.remove("_meta");
-        Some(Self { method, params: members.to_string().into(), class: Class::NONE })
+        Some(Self { method, params: members.to_string().into(), class: ClientClass::NONE })
     }
 
     /// Whether a change makes the answer to it untrue.
@@ -82,12 +82,12 @@ impl CacheKey {
 
     /// The same, asked by a client that can do this much.
     #[must_use]
-    pub fn by(self, class: Class) -> Self {
+    pub fn by(self, class: ClientClass) -> Self {
         Self { class, ..self }
     }
 }
 
-impl Hint {
+impl CacheHint {
     /// What a modern server says of its result.
     pub fn read(result: &str) -> Option<Self> {
         let members = Members::read(result)?;
@@ -102,7 +102,7 @@ impl Hint {
     }
 }
 
-impl Cache {
+impl ResponseCache {
     /// A result that is still good, and how long it will be.
     pub fn get(&self, key: &CacheKey, principal: Principal, now: Instant) -> Option<(&str, Duration)> {
         let found = [None, Some(principal)].into_iter().find_map(|owner| self.entries.get(&(key.clone(), owner)));
@@ -110,7 +110,7 @@ impl Cache {
         Some((result, until.saturating_duration_since(now)))
     }
 
-    pub fn put(&mut self, key: CacheKey, principal: Principal, result: &str, hint: Hint, now: Instant) {
+    pub fn put(&mut self, key: CacheKey, principal: Principal, result: &str, hint: CacheHint, now: Instant) {
         if hint.ttl.is_zero() || result.len() > MAX_BYTES / 4 {
             return;
         }
@@ -156,14 +156,14 @@ mod tests {
         CacheKey::of(Method::ToolsList, Some(r#"{"_meta":{"x":1}}"#)).unwrap()
     }
 
-    fn hint(ms: u64, public: bool) -> Hint {
-        Hint { ttl: Duration::from_millis(ms), public }
+    fn hint(ms: u64, public: bool) -> CacheHint {
+        CacheHint { ttl: Duration::from_millis(ms), public }
     }
 
     // checks 119
     #[test]
     fn a_private_answer_stays_with_its_owner_and_a_public_one_is_for_all() {
-        let (mut cache, now) = (Cache::default(), start());
+        let (mut cache, now) = (ResponseCache::default(), start());
         cache.put(list(), A, "{}", hint(1000, false), now);
         assert!(cache.get(&list(), A, now).is_some());
         assert!(cache.get(&list(), B, now).is_none());
@@ -174,7 +174,7 @@ mod tests {
     // checks 119
     #[test]
     fn what_is_left_of_its_time_shrinks_and_then_it_is_gone() {
-        let (mut cache, now) = (Cache::default(), start());
+        let (mut cache, now) = (ResponseCache::default(), start());
         cache.put(list(), A, "{}", hint(1000, false), now);
         let later = now + Duration::from_millis(400);
         assert_eq!(cache.get(&list(), A, later).unwrap().1, Duration::from_millis(600));
@@ -186,7 +186,7 @@ mod tests {
     // checks 119
     #[test]
     fn a_change_makes_what_it_is_about_untrue_and_nothing_else() {
-        let (mut cache, now) = (Cache::default(), start());
+        let (mut cache, now) = (ResponseCache::default(), start());
         let read = CacheKey::of(Method::ResourcesRead, Some(r#"{"uri":"a"}"#)).unwrap();
         cache.put(list(), A, "{}", hint(1000, false), now);
         cache.put(read.clone(), A, "{}", hint(1000, false), now);
@@ -211,17 +211,17 @@ mod tests {
 
     #[test]
     fn a_server_says_how_long_and_for_whom() {
-        assert_eq!(Hint::read(r#"{"ttlMs":5,"cacheScope":"public"}"#), Some(hint(5, true)));
-        assert_eq!(Hint::read(r#"{"ttlMs":5}"#), Some(hint(5, false)));
-        assert_eq!(Hint::read(r#"{"resultType":"input_required","ttlMs":5}"#), None);
+        assert_eq!(CacheHint::read(r#"{"ttlMs":5,"cacheScope":"public"}"#), Some(hint(5, true)));
+        assert_eq!(CacheHint::read(r#"{"ttlMs":5}"#), Some(hint(5, false)));
+        assert_eq!(CacheHint::read(r#"{"resultType":"input_required","ttlMs":5}"#), None);
         for none in [r#"{"tools":[]}"#, r#"{"ttlMs":-1}"#, r#"{"ttlMs":"5"}"#, "[]"] {
-            assert_eq!(Hint::read(none), None, "{none}");
+            assert_eq!(CacheHint::read(none), None, "{none}");
         }
     }
 
     #[test]
     fn what_is_kept_is_bounded() {
-        let (mut cache, now) = (Cache::default(), start());
+        let (mut cache, now) = (ResponseCache::default(), start());
         let large = "x".repeat(MAX_BYTES / 8);
         for n in 0..MAX_ENTRIES as u64 {
             let key = CacheKey::of(Method::ResourcesRead, Some(&format!(r#"{{"uri":"{n}"}}"#))).unwrap();

@@ -24,12 +24,12 @@ impl Era {
 
 /// Which eras a server was found to speak; `None` is not known.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Speaks {
+pub struct SpokenEras {
     pub legacy: Option<bool>,
     pub modern: Option<bool>,
 }
 
-impl Speaks {
+impl SpokenEras {
     pub const BOTH: &'static str = "both";
 
     /// One era, and not the other.

@@ -17,16 +17,16 @@ pub const OWN_INFO: &str = concat!(r#"{"name":"prism","version":""#, env!("CARGO
 
 /// What a client's `initialize` said.
 #[derive(Clone, Debug)]
-pub struct Hello {
+pub struct ClientHello {
     pub revision: Revision,
-    pub class: Class,
+    pub class: ClientClass,
     capabilities: Box<RawValue>,
     pub info: Box<RawValue>,
 }
 
 /// The questions a client can answer, the part of its capabilities that decides who may share a child.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Class {
+pub struct ClientClass {
     pub roots: bool,
     pub sampling: bool,
     pub sampling_tools: bool,
@@ -36,7 +36,7 @@ pub struct Class {
 
 /// A server's answer to `initialize`, kept to answer every client's with.
 #[derive(Clone, Debug)]
-pub struct Greeting {
+pub struct ServerGreeting {
     pub era: Era,
     members: BTreeMap<String, Box<RawValue>>,
     pub name: String,
@@ -60,7 +60,7 @@ type Members = BTreeMap<String, Box<RawValue>>;
 
 // === impl Hello ===
 
-impl Hello {
+impl ClientHello {
     /// Reads a client's `initialize`.
     pub fn read(message: &Message) -> Result<Self, HelloError> {
         #[derive(Deserialize)]
@@ -85,7 +85,7 @@ impl Hello {
         let InitializeParams { protocol_version, mut capabilities, client_info } = params;
         // Tasks hosted by the client are not bridged; a server that saw them declared would use them.
         capabilities.remove("tasks");
-        let class = Class::of(&capabilities);
+        let class = ClientClass::of(&capabilities);
         let raw = |value: &Members| to_raw_value(value).map_err(HelloError::Malformed);
         let info = match client_info {
             Some(info) => info,
@@ -101,7 +101,7 @@ impl Hello {
 }
 
 /// `initialize` towards a server that clients of one class share.
-pub fn shared_request(id: u64, class: Class) -> String {
+pub fn shared_request(id: u64, class: ClientClass) -> String {
     request(id, &class.to_capabilities(), OWN_INFO)
 }
 
@@ -115,7 +115,7 @@ fn request(id: u64, capabilities: &str, info: &str) -> String {
 
 // === impl Class ===
 
-impl Class {
+impl ClientClass {
     pub const NONE: Self = Self { roots: false, sampling: false, sampling_tools: false, form: false, url: false };
 
     /// Whether a server that sees these capabilities has anything to ask.
@@ -167,7 +167,7 @@ impl Class {
 
 // === impl Greeting ===
 
-impl Greeting {
+impl ServerGreeting {
     /// Reads a server's answer to `initialize`.
     pub fn read(message: &Message) -> Result<Self, HelloError> {
         #[derive(Deserialize)]
@@ -297,17 +297,17 @@ impl Greeting {
 mod tests {
     use super::*;
 
-    fn hello(capabilities: &str) -> Hello {
+    fn hello(capabilities: &str) -> ClientHello {
         let text = format!(
             r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{{"protocolVersion":"2025-06-18","capabilities":{capabilities},"clientInfo":{{"name":"t"}}}}}}"#
         );
-        Hello::read(&Message::parse(Bytes::from(text)).unwrap()).unwrap()
+        ClientHello::read(&Message::parse(Bytes::from(text)).unwrap()).unwrap()
     }
 
     #[test]
     fn the_class_is_what_a_client_can_answer() {
-        assert_eq!(hello("{}").class, Class::NONE);
-        assert_eq!(hello(r#"{"experimental":{"x":{}},"tasks":{}}"#).class, Class::NONE);
+        assert_eq!(hello("{}").class, ClientClass::NONE);
+        assert_eq!(hello(r#"{"experimental":{"x":{}},"tasks":{}}"#).class, ClientClass::NONE);
         assert!(hello(r#"{"elicitation":{}}"#).class.form);
         assert!(!hello(r#"{"elicitation":{"url":{}}}"#).class.form);
         assert!(hello(r#"{"elicitation":{"url":{}}}"#).class.url);
@@ -326,7 +326,7 @@ mod tests {
             r#"{"protocolVersion":"2025-06-18","capabilities":{},"capabilities":{"roots":{}}}"#,
         ] {
             let text = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"initialize","params":{params}}}"#);
-            assert!(Hello::read(&Message::parse(Bytes::from(text)).unwrap()).is_err(), "{params}");
+            assert!(ClientHello::read(&Message::parse(Bytes::from(text)).unwrap()).is_err(), "{params}");
         }
     }
 
@@ -350,7 +350,7 @@ mod tests {
     #[test]
     fn an_answer_keeps_what_the_server_said_and_changes_the_revision() {
         let text = r#"{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{"listChanged":true},"tasks":{}},"serverInfo":{"name":"s","version":"2"},"instructions":"do","x":1.0}}"#;
-        let greeting = Greeting::read(&Message::parse(Bytes::from(text)).unwrap()).unwrap();
+        let greeting = ServerGreeting::read(&Message::parse(Bytes::from(text)).unwrap()).unwrap();
         assert!(greeting.tools_changed && !greeting.logging && !greeting.subscribe);
         let answer = greeting.answer(r#""a""#, Revision::V2025_03_26);
         let answer = std::str::from_utf8(&answer).unwrap();

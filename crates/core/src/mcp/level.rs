@@ -2,7 +2,7 @@
 
 /// How urgent a log note is. `Debug` is the most verbose level to ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Level {
+pub enum LogLevel {
     Debug,
     Info,
     Notice,
@@ -13,18 +13,18 @@ pub enum Level {
     Emergency,
 }
 
-const NAMES: [(Level, &str); 8] = [
-    (Level::Debug, "debug"),
-    (Level::Info, "info"),
-    (Level::Notice, "notice"),
-    (Level::Warning, "warning"),
-    (Level::Error, "error"),
-    (Level::Critical, "critical"),
-    (Level::Alert, "alert"),
-    (Level::Emergency, "emergency"),
+const NAMES: [(LogLevel, &str); 8] = [
+    (LogLevel::Debug, "debug"),
+    (LogLevel::Info, "info"),
+    (LogLevel::Notice, "notice"),
+    (LogLevel::Warning, "warning"),
+    (LogLevel::Error, "error"),
+    (LogLevel::Critical, "critical"),
+    (LogLevel::Alert, "alert"),
+    (LogLevel::Emergency, "emergency"),
 ];
 
-impl Level {
+impl LogLevel {
     pub fn named(name: &str) -> Option<Self> {
         NAMES.iter().find(|(_, known)| *known == name).map(|(level, _)| *level)
     }

@@ -53,25 +53,25 @@ use self::{
     watch::ResourceWatch,
 };
 pub use self::{
-    condition::{Condition, State},
-    fault::{Fault, Refusal, error_body},
-    holdings::Holdings,
+    condition::{LinkCondition, LinkState},
+    fault::{CallFault, LinkRefusal, error_body},
+    holdings::LinkHoldings,
     output::LinkOutput,
-    park::{Ask, PARKED_FOR, read_state},
+    park::{ModernCall, PARKED_FOR, read_state},
 };
 use super::{
-    cache::Cache,
-    era::{Era, Speaks},
-    hello::{Class, Greeting, Hello},
-    level::Level,
-    names::Names,
+    cache::ResponseCache,
+    era::{Era, SpokenEras},
+    hello::{ClientClass, ClientHello, ServerGreeting},
+    level::LogLevel,
+    names::MemberNames,
     params::ToolHeaders,
-    replay::What,
+    replay::ReplayKind,
     session::Session,
 };
 use crate::{
     numbers::NumberMap,
-    wire::{Chain, Message, Method, frame::EventId},
+    wire::{ByteChain, Message, Method, frame::EventId},
 };
 
 /// Calls one session may have waiting. Beyond it a call is refused, not queued: a model retries in seconds, and a queue
@@ -102,7 +102,7 @@ pub struct StreamKey(pub u64);
 
 /// What a client will take as the answer to a POST.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Accepts {
+pub struct AcceptedFormats {
     pub json: bool,
     pub events: bool,
     /// Events named after their methods (N-03).
@@ -111,7 +111,7 @@ pub struct Accepts {
 
 /// How a link finds out which era its server speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Opening {
+pub enum EraDiscovery {
     /// Nobody knows: it is asked in both ways.
     Probe,
     /// Known from before. If it is no longer true, the other era is tried.
@@ -122,7 +122,7 @@ pub enum Opening {
 
 /// What the server is reached over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wire {
+pub enum UpstreamKind {
     /// One pipe, or one stream, for everything: it does not say which call a message belongs to.
     Pipe,
     /// A request each: what comes with a request's response belongs to that request.
@@ -130,7 +130,7 @@ pub enum Wire {
 }
 
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct LinkSettings {
     pub request_timeout: Option<Duration>,
     pub max_request_time: Duration,
     /// How long a server may take to greet us; `None`: for ever. That is no call's time.
@@ -146,13 +146,13 @@ pub struct Settings {
     pub idle_stop: Option<Duration>,
     pub strict_streams: bool,
     /// The questions that all clients of this link can answer.
-    pub class: Class,
+    pub class: ClientClass,
     /// Whether this link has one owner for its whole life.
     pub alone: bool,
-    pub opening: Opening,
+    pub opening: EraDiscovery,
     /// The era of the clients that this link is for: a server that speaks both is spoken to in theirs.
     pub prefers: Era,
-    pub wire: Wire,
+    pub wire: UpstreamKind,
     /// Whether calls without a session that may be asked something run one at a time, so that a question's owner is
     /// certain. A link whose server asks does so anyway.
     pub exclusive: bool,
@@ -162,13 +162,13 @@ pub struct Settings {
 
 /// What the shell must do.
 #[derive(Debug)]
-pub enum Action {
+pub enum LinkAction {
     /// Start the child. [`Link::output`] begins with `initialize`.
     Start,
     /// Close the child's stdin and end it.
     Stop,
     /// Answer a POST whose head is still held back.
-    Answer(WireId, Answer),
+    Answer(WireId, LinkAnswer),
     /// Turn such a POST into a stream.
     Stream(WireId, StreamKey),
     /// Take a call to another link: here it would wait for somebody's answer to another call.
@@ -189,7 +189,7 @@ pub enum Action {
     Relay {
         home: SessionKey,
         text: Bytes,
-        what: What,
+        what: ReplayKind,
     },
     /// Send a comment on every open stream.
     KeepAlive,
@@ -234,40 +234,40 @@ pub enum Action {
         name: String,
         version: String,
         era: Era,
-        speaks: Speaks,
+        speaks: SpokenEras,
     },
 }
 
 #[derive(Debug)]
-pub enum Answer {
-    Message(Chain),
+pub enum LinkAnswer {
+    Message(ByteChain),
     /// An error, to a client of the modern era, where its code decides the status.
     Error {
         code: i32,
-        body: Chain,
+        body: ByteChain,
     },
     /// The client cancelled the call: it gets no answer.
     Cancelled {
         id: Box<str>,
     },
     Fault {
-        fault: Fault,
+        fault: CallFault,
         id: Box<str>,
     },
 }
 
 pub struct Link {
-    settings: Settings,
-    opening: Opening,
-    speaks: Speaks,
+    settings: LinkSettings,
+    opening: EraDiscovery,
+    speaks: SpokenEras,
     knock: EraProbe,
     /// Why the server could not be reached the last time.
     why: Option<String>,
     /// Why the child that is just ending was ended, if that is our doing.
     ended: Option<String>,
     phase: LinkPhase,
-    hello: Option<Hello>,
-    greeting: Option<Greeting>,
+    hello: Option<ClientHello>,
+    greeting: Option<ServerGreeting>,
     sessions: NumberMap<SessionKey, Session>,
     exchanges: NumberMap<u64, Exchange>,
     /// Where the exchange is that the server knows by this number, if that is not its own.
@@ -276,12 +276,12 @@ pub struct Link {
     parked: NumberMap<u128, WireId>,
     listens: BTreeMap<StreamKey, ClientListen>,
     union: Union,
-    cache: Cache,
+    cache: ResponseCache,
     flights: Vec<SharedFetch>,
     tools: Arc<ToolHeaders>,
     floor: Option<Floor>,
     /// The most verbose level that calls without a session have wanted of this child.
-    call_level: Option<Level>,
+    call_level: Option<LogLevel>,
     exclusive: bool,
     ghosts: Ghosts,
     held: VecDeque<(WireId, Message)>,
@@ -301,9 +301,9 @@ pub struct Link {
     /// Sessions were taken up whose clients know another child.
     resumed: bool,
     watches: BTreeMap<String, ResourceWatch>,
-    level: Option<Level>,
+    level: Option<LogLevel>,
     output: LinkOutput,
-    actions: VecDeque<Action>,
+    actions: VecDeque<LinkAction>,
     /// Restarts used up, and since when the child has been up.
     tries: usize,
     up_since: Option<Instant>,
@@ -325,13 +325,13 @@ pub struct Link {
 // === impl Link ===
 
 impl Link {
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: LinkSettings) -> Self {
         Self {
             opening: settings.opening,
             exclusive: settings.exclusive,
             output: LinkOutput::new(settings.wire),
             settings,
-            speaks: Speaks::default(),
+            speaks: SpokenEras::default(),
             knock: EraProbe::default(),
             why: None,
             ended: None,
@@ -344,7 +344,7 @@ impl Link {
             parked: NumberMap::default(),
             listens: BTreeMap::new(),
             union: Union::default(),
-            cache: Cache::default(),
+            cache: ResponseCache::default(),
             flights: Vec::new(),
             tools: Arc::default(),
             floor: None,
@@ -378,7 +378,7 @@ impl Link {
     }
 
     #[must_use]
-    pub fn poll_action(&mut self) -> Option<Action> {
+    pub fn poll_action(&mut self) -> Option<LinkAction> {
         self.actions.pop_front()
     }
 
@@ -397,7 +397,7 @@ impl Link {
 
     pub fn handle_timeout(&mut self, now: Instant) {
         if self.beat_at.is_some_and(|at| at <= now) {
-            self.actions.push_back(Action::KeepAlive);
+            self.actions.push_back(LinkAction::KeepAlive);
             self.beat_at = (self.streams > 0).then_some(now + BEAT);
         }
         if self.ping_at.is_some_and(|at| at <= now) {
@@ -426,9 +426,9 @@ impl Link {
         after: Option<EventId>,
         by_method: bool,
         now: Instant,
-    ) -> Result<StreamKey, Refusal> {
+    ) -> Result<StreamKey, LinkRefusal> {
         let stream = StreamKey(self.last_stream + 1);
-        let session = self.sessions.get_mut(&key).ok_or(Refusal::UnknownSession)?;
+        let session = self.sessions.get_mut(&key).ok_or(LinkRefusal::UnknownSession)?;
         session.listen(stream, after, by_method, &mut self.actions)?;
         self.last_stream = stream.0;
         self.count_stream(now);
@@ -484,14 +484,14 @@ impl Link {
                 // The server has not seen it.
                 Some(at) => {
                     self.held.remove(at);
-                    self.fail(id, Fault::SessionEnded, now);
+                    self.fail(id, CallFault::SessionEnded, now);
                 }
-                None => self.stop_call(id, Some(Fault::SessionEnded), now),
+                None => self.stop_call(id, Some(CallFault::SessionEnded), now),
             }
         }
         // Its calls were answered on its streams: only now those end.
         for stream in self.sessions.remove(&key).iter().flat_map(Session::open_streams) {
-            self.actions.push_back(Action::End(stream));
+            self.actions.push_back(LinkAction::End(stream));
         }
         self.release_watches(watch::Watcher::Session(key));
         self.adjust_level();
@@ -514,12 +514,12 @@ impl Link {
 
     /// Asks the server for its tools, or for a sign of life if it has none: what it is there for, not just whether it is
     /// there (D-05). Refused as closed if there is no server that could answer.
-    pub fn probe(&mut self, now: Instant) -> Result<WireId, Refusal> {
+    pub fn probe(&mut self, now: Instant) -> Result<WireId, LinkRefusal> {
         if self.phase != LinkPhase::Up {
-            return Err(Refusal::Closed);
+            return Err(LinkRefusal::Closed);
         }
         if self.is_stuck() {
-            return Err(Refusal::Stuck);
+            return Err(LinkRefusal::Stuck);
         }
         // A modern server knows no ping; that it says what it is, is a sign of life as good.
         let method = match (&self.greeting, self.era()) {
@@ -546,9 +546,9 @@ impl Link {
 
     pub(super) fn learn_tools(&mut self, result: &str) {
         if Arc::make_mut(&mut self.tools).learn(result) {
-            self.actions.push_back(Action::Tools(self.tools.clone()));
+            self.actions.push_back(LinkAction::Tools(self.tools.clone()));
         }
-        self.actions.push_back(Action::Defined(result.into()));
+        self.actions.push_back(LinkAction::Defined(result.into()));
     }
 
     /// Whether the child has stopped reading. What is not owed to it is then not written.

@@ -6,10 +6,10 @@
 use std::{borrow::Cow, fmt::Write};
 
 use super::{
-    hello::{Class, Greeting, OWN_INFO},
-    level::Level,
+    hello::{ClientClass, OWN_INFO, ServerGreeting},
+    level::LogLevel,
 };
-use crate::wire::{Members, Message, Method, members::Quoted, text};
+use crate::wire::{Members, Message, Method, members::JsonString, text};
 
 /// The one revision of this era.
 pub const VERSION: &str = "2026-07-28";
@@ -36,15 +36,15 @@ pub const UNSUPPORTED_VERSION: i32 = -32022;
 
 /// The routing headers of a request.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Headers<'a> {
-    pub version: Header<'a>,
-    pub method: Header<'a>,
-    pub name: Header<'a>,
+pub struct RoutingHeaders<'a> {
+    pub version: RoutingHeader<'a>,
+    pub method: RoutingHeader<'a>,
+    pub name: RoutingHeader<'a>,
 }
 
 /// One header: not there, there once, or there more than once, which is as good as a lie.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Header<'a> {
+pub enum RoutingHeader<'a> {
     #[default]
     Absent,
     Once(&'a str),
@@ -53,9 +53,9 @@ pub enum Header<'a> {
 
 /// What a request says of its client.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Envelope {
-    pub class: Class,
-    pub level: Option<Level>,
+pub struct ClientMeta {
+    pub class: ClientClass,
+    pub level: Option<LogLevel>,
     /// `clientInfo` as it was written; empty if it was left out.
     pub info: Box<str>,
     /// Whether it knows the extension for tasks.
@@ -64,7 +64,7 @@ pub struct Envelope {
 
 /// Why a request is not served (mcp-eras 1.4, in that order).
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Unfit {
+pub enum RequestFault {
     /// `_meta` lacks a member, or has one of another type.
     Meta(String),
     /// The headers and the body say different things.
@@ -76,32 +76,32 @@ pub enum Unfit {
 }
 
 /// Checks a request that claims to be of this era, or whose header does.
-pub fn check(message: &Message, method: Method, headers: &Headers) -> Result<Envelope, Unfit> {
+pub fn check(message: &Message, method: Method, headers: &RoutingHeaders) -> Result<ClientMeta, RequestFault> {
     let meta = message.params().meta.and_then(|span| Members::read(message.text(span))).unwrap_or_default();
     // Another reader would take the other one (invariant 6).
     for name in [PROTOCOL_VERSION, CAPABILITIES, CLIENT_INFO, LOG_LEVEL] {
         if meta.iter().filter(|(known, _)| *known == name).count() > 1 {
-            return Err(Unfit::Meta(format!("`params._meta` has {name:?} more than once")));
+            return Err(RequestFault::Meta(format!("`params._meta` has {name:?} more than once")));
         }
     }
-    let missing = |name: &str| Unfit::Meta(format!("`params._meta` must have {name:?}"));
+    let missing = |name: &str| RequestFault::Meta(format!("`params._meta` must have {name:?}"));
     let version = meta.string(PROTOCOL_VERSION).ok_or_else(|| missing(PROTOCOL_VERSION))?;
-    let class = meta.get(CAPABILITIES).and_then(Class::read).ok_or_else(|| missing(CAPABILITIES))?;
+    let class = meta.get(CAPABILITIES).and_then(ClientClass::read).ok_or_else(|| missing(CAPABILITIES))?;
     let level = match meta.get(LOG_LEVEL) {
         None => None,
         Some(raw) => {
-            let level = meta.string(LOG_LEVEL).and_then(|name| Level::named(&name));
-            Some(level.ok_or_else(|| Unfit::Meta(format!("unknown log level {raw}")))?)
+            let level = meta.string(LOG_LEVEL).and_then(|name| LogLevel::named(&name));
+            Some(level.ok_or_else(|| RequestFault::Meta(format!("unknown log level {raw}")))?)
         }
     };
-    let mismatch = |why: &str| Err(Unfit::Mismatch(why.to_owned()));
-    if headers.version != Header::Once(&version) {
+    let mismatch = |why: &str| Err(RequestFault::Mismatch(why.to_owned()));
+    if headers.version != RoutingHeader::Once(&version) {
         return mismatch("MCP-Protocol-Version must be there, once, and name the revision of the body");
     }
     if version != VERSION {
-        return Err(Unfit::Version { requested: version.into_owned() });
+        return Err(RequestFault::Version { requested: version.into_owned() });
     }
-    if message.method().is_none_or(|name| headers.method != Header::Once(&name)) {
+    if message.method().is_none_or(|name| headers.method != RoutingHeader::Once(&name)) {
         return mismatch("Mcp-Method must be there, once, and name the method of the body");
     }
     let named = match method {
@@ -111,19 +111,19 @@ pub fn check(message: &Message, method: Method, headers: &Headers) -> Result<Env
     };
     if let Some(wanted) = message.string(named) {
         let shown = match headers.name {
-            Header::Once(value) => decoded(value),
-            Header::Absent | Header::Repeated => None,
+            RoutingHeader::Once(value) => decoded(value),
+            RoutingHeader::Absent | RoutingHeader::Repeated => None,
         };
         if shown.is_none_or(|shown| shown != wanted) {
             return mismatch("Mcp-Name must be there, once, and name what the body names");
         }
     }
     if method.is_legacy_only() {
-        return Err(Unfit::Method);
+        return Err(RequestFault::Method);
     }
     let info = meta.get(CLIENT_INFO).unwrap_or_default().into();
     let tasks = meta.get(CAPABILITIES).is_some_and(|text| text.contains(TASKS) && declares_tasks(text));
-    Ok(Envelope { class, level, info, tasks })
+    Ok(ClientMeta { class, level, info, tasks })
 }
 
 fn declares_tasks(capabilities: &str) -> bool {
@@ -178,7 +178,7 @@ pub fn meta_to_legacy(meta: &str, number: u64) -> String {
 }
 
 /// A legacy server's result as a modern client wants it: with its kind, its hints, and the server's name.
-pub fn result_to_modern(method: Method, result: &str, greeting: Option<&Greeting>) -> String {
+pub fn result_to_modern(method: Method, result: &str, greeting: Option<&ServerGreeting>) -> String {
     let mut out = String::with_capacity(result.len() + 160);
     out.push_str(r#"{"resultType":"complete""#);
     if method.is_cacheable() {
@@ -189,11 +189,11 @@ pub fn result_to_modern(method: Method, result: &str, greeting: Option<&Greeting
     let hints = ["ttlMs", "cacheScope"];
     for (name, raw) in members.iter() {
         if !(ours.contains(&name) || method.is_cacheable() && hints.contains(&name)) {
-            let _ = write!(out, ",{}:{raw}", Quoted(name));
+            let _ = write!(out, ",{}:{raw}", JsonString(name));
         }
     }
     let mut meta = members.object("_meta").unwrap_or_default();
-    if let Some(info) = greeting.and_then(Greeting::info) {
+    if let Some(info) = greeting.and_then(ServerGreeting::info) {
         meta.set(SERVER_INFO, info);
     }
     if !meta.is_empty() {
@@ -204,7 +204,7 @@ pub fn result_to_modern(method: Method, result: &str, greeting: Option<&Greeting
 }
 
 /// Whether a server says that it tells when this list has changed.
-pub fn tells_of_changes(method: Method, greeting: &Greeting) -> bool {
+pub fn tells_of_changes(method: Method, greeting: &ServerGreeting) -> bool {
     match method {
         Method::ToolsList => greeting.tools_changed,
         Method::PromptsList => greeting.prompts_changed,
@@ -214,7 +214,7 @@ pub fn tells_of_changes(method: Method, greeting: &Greeting) -> bool {
 }
 
 /// What a legacy tool's failure says its client lacks, in the words that SDKs have for it: the modern era has a code.
-pub fn missing_capability(result: &str, class: Class) -> Option<(String, &'static str)> {
+pub fn missing_capability(result: &str, class: ClientClass) -> Option<(String, &'static str)> {
     if !result.contains("Client does not support ") && !result.contains("did not declare the required capability") {
         return None;
     }
@@ -235,30 +235,30 @@ pub fn missing_capability(result: &str, class: Class) -> Option<(String, &'stati
 
 /// Who asks, and what it can do: the part of `_meta` that every modern request has.
 #[derive(Clone, Copy, Debug)]
-pub struct Caller<'a> {
-    pub class: Class,
-    pub level: Option<Level>,
+pub struct OwnClientMeta<'a> {
+    pub class: ClientClass,
+    pub level: Option<LogLevel>,
     pub info: &'a str,
 }
 
-impl Caller<'_> {
+impl OwnClientMeta<'_> {
     /// The bridge itself.
-    pub const OWN: Caller<'static> = Caller { class: Class::NONE, level: None, info: OWN_INFO };
+    pub const OWN: OwnClientMeta<'static> = OwnClientMeta { class: ClientClass::NONE, level: None, info: OWN_INFO };
 
     /// Writes the envelope into the members of a `_meta`.
     fn seal(&self, meta: &mut Members) {
-        meta.set(PROTOCOL_VERSION, Quoted(VERSION).to_string());
+        meta.set(PROTOCOL_VERSION, JsonString(VERSION).to_string());
         meta.set(CAPABILITIES, self.class.to_capabilities());
         meta.set(CLIENT_INFO, self.info.to_owned());
         if let Some(level) = self.level {
-            meta.set(LOG_LEVEL, Quoted(level.name()).to_string());
+            meta.set(LOG_LEVEL, JsonString(level.name()).to_string());
         }
     }
 }
 
 /// What a client has answered so far, and the server's own note of where the call stands.
 #[derive(Clone, Debug, Default)]
-pub struct Round {
+pub struct InputRound {
     /// `inputResponses`: each key with its raw result.
     pub responses: Vec<(String, String)>,
     /// `requestState` as the server wrote it.
@@ -266,7 +266,7 @@ pub struct Round {
 }
 
 /// A legacy client's request as a modern server wants it.
-pub fn to_modern(message: &Message, number: u64, caller: Caller, round: Option<&Round>) -> String {
+pub fn to_modern(message: &Message, number: u64, caller: OwnClientMeta, round: Option<&InputRound>) -> String {
     let method = message.method_text().unwrap_or_default();
     let whole = std::str::from_utf8(message.bytes()).unwrap_or_default();
     let top = Members::read(whole).unwrap_or_default();
@@ -282,7 +282,7 @@ pub fn to_modern(message: &Message, number: u64, caller: Caller, round: Option<&
     params.remove("task");
     if let Some(round) = round {
         if !round.responses.is_empty() {
-            let all = round.responses.iter().map(|(key, raw)| format!("{}:{raw}", Quoted(key)));
+            let all = round.responses.iter().map(|(key, raw)| format!("{}:{raw}", JsonString(key)));
             params.set("inputResponses", format!("{{{}}}", all.collect::<Vec<_>>().join(",")));
         }
         if let Some(state) = &round.state {
@@ -293,7 +293,7 @@ pub fn to_modern(message: &Message, number: u64, caller: Caller, round: Option<&
 }
 
 /// A request of our own to a modern server; `params` without its `_meta`.
-pub fn own_request(number: u64, method: Method, params: &str, caller: Caller) -> String {
+pub fn own_request(number: u64, method: Method, params: &str, caller: OwnClientMeta) -> String {
     let mut params = Members::read(params).unwrap_or_default();
     let mut meta = Members::default();
     caller.seal(&mut meta);
@@ -352,20 +352,20 @@ impl InputRequired {
     }
 
     /// The result that asks a modern client.
-    pub fn write(&self, id: &str, greeting: Option<&Greeting>) -> String {
+    pub fn write(&self, id: &str, greeting: Option<&ServerGreeting>) -> String {
         let mut out = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"resultType":"input_required""#);
         if !self.requests.is_empty() {
             out.push_str(r#","inputRequests":{"#);
             for (at, InputRequest { key, method, params }) in self.requests.iter().enumerate() {
                 let comma = if at > 0 { "," } else { "" };
-                let _ = write!(out, r#"{comma}{}:{{"method":"{}","params":{params}}}"#, Quoted(key), method.name());
+                let _ = write!(out, r#"{comma}{}:{{"method":"{}","params":{params}}}"#, JsonString(key), method.name());
             }
             out.push('}');
         }
         if let Some(state) = &self.state {
             let _ = write!(out, r#","requestState":{state}"#);
         }
-        if let Some(info) = greeting.and_then(Greeting::info) {
+        if let Some(info) = greeting.and_then(ServerGreeting::info) {
             let _ = write!(out, r#","_meta":{{"{SERVER_INFO}":{info}}}"#);
         }
         out.push_str("}}");
@@ -377,14 +377,14 @@ impl InputRequired {
 
 /// What a `subscriptions/listen` wants to hear of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Filter {
+pub struct ListenFilter {
     pub tools: bool,
     pub prompts: bool,
     pub resources: bool,
     pub uris: Vec<String>,
 }
 
-impl Filter {
+impl ListenFilter {
     /// Reads the parameters of `subscriptions/listen`, or of its acknowledgement; `None` if they have no `notifications`, or wrong ones.
     pub fn read(message: &Message) -> Option<Self> {
         let whole = std::str::from_utf8(message.bytes()).ok()?;
@@ -423,7 +423,7 @@ impl Filter {
     }
 
     /// What of it the server has announced that it tells of.
-    pub fn announced_by(mut self, greeting: &Greeting) -> Self {
+    pub fn announced_by(mut self, greeting: &ServerGreeting) -> Self {
         self.tools &= greeting.tools_changed;
         self.prompts &= greeting.prompts_changed;
         self.resources &= greeting.resources_changed;
@@ -431,7 +431,7 @@ impl Filter {
     }
 
     /// What this one and the server both have, or may have.
-    pub fn within(mut self, greeting: &Greeting) -> Self {
+    pub fn within(mut self, greeting: &ServerGreeting) -> Self {
         self.tools &= greeting.tools_changed || greeting.may_tell_unannounced("tools");
         self.prompts &= greeting.prompts_changed || greeting.may_tell_unannounced("prompts");
         self.resources &= greeting.resources_changed || greeting.may_tell_unannounced("resources");
@@ -460,7 +460,7 @@ impl Filter {
         let mut parts: Vec<String> =
             flags.iter().filter(|(set, _)| *set).map(|(_, name)| format!(r#""{name}":true"#)).collect();
         if !self.uris.is_empty() {
-            let uris: Vec<String> = self.uris.iter().map(|uri| Quoted(uri).to_string()).collect();
+            let uris: Vec<String> = self.uris.iter().map(|uri| JsonString(uri).to_string()).collect();
             parts.push(format!(r#""resourceSubscriptions":[{}]"#, uris.join(",")));
         }
         format!("{{{}}}", parts.join(","))
@@ -468,7 +468,7 @@ impl Filter {
 }
 
 /// The first message of a listen's stream: what it will hear of.
-pub fn acknowledgement(id: &str, filter: &Filter) -> String {
+pub fn acknowledgement(id: &str, filter: &ListenFilter) -> String {
     let (name, filter) = (Method::Acknowledged.name(), filter.to_json());
     format!(
         r#"{{"jsonrpc":"2.0","method":"{name}","params":{{"notifications":{filter},"_meta":{{"{SUBSCRIPTION_ID}":{id}}}}}}}"#

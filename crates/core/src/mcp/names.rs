@@ -8,7 +8,7 @@ use std::sync::Arc;
 use crate::wire::{
     Members, Message, Method,
     envelope::unquoted,
-    members::{self, Quoted, each, edited, one_or_each},
+    members::{self, JsonString, each, edited, one_or_each},
     splice::around,
 };
 
@@ -21,11 +21,11 @@ const DIGITS: usize = 8;
 
 /// One server's names among others'. Cheap to clone.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Names {
+pub struct MemberNames {
     slug: Arc<str>,
 }
 
-impl Names {
+impl MemberNames {
     /// The names of a server that is called so; `taken` are the names that others have already.
     pub fn new(server: &str, taken: &[Self]) -> Self {
         let fits = |slug: &str| {
@@ -92,14 +92,14 @@ impl Names {
     }
 
     /// An item of a list, under the hub's name, which comes first.
-    pub fn item(&self, method: Method, Item { name, text }: &Item, longest: usize) -> (String, String) {
+    pub fn item(&self, method: Method, ListItem { name, text }: &ListItem, longest: usize) -> (String, String) {
         let shown = match method {
             Method::ToolsList | Method::PromptsList => self.name(name, longest),
             _ => self.uri(name),
         };
         let told = edited(text, |item| {
             if let Some((_, member)) = listed(method) {
-                item.set(member, Quoted(&shown).to_string());
+                item.set(member, JsonString(&shown).to_string());
             }
             item.edit("_meta", |meta| self.page(meta));
         });
@@ -141,31 +141,31 @@ impl Names {
 
     /// A URI, both as they are written in JSON.
     fn quoted(&self, uri: &str) -> Option<String> {
-        Some(Quoted(&self.uri(&unquoted(uri)?)).to_string())
+        Some(JsonString(&self.uri(&unquoted(uri)?)).to_string())
     }
 }
 
 /// An item of a list: what the server calls it, and all that it says of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
+pub struct ListItem {
     pub name: Box<str>,
     pub text: Box<str>,
 }
 
 /// The items of a list, but for those that have no name; `None` if it is none.
-pub fn items(method: Method, result: &str) -> Option<Vec<Item>> {
+pub fn items(method: Method, result: &str) -> Option<Vec<ListItem>> {
     let (list, member) = listed(method)?;
     let result = Members::read(result)?;
     let named = members::items(result.get(list)?)?.into_iter().filter_map(|item| {
         let members = Members::read(item)?;
         let name = members.string(member)?.into();
-        Some(Item { name, text: item.into() })
+        Some(ListItem { name, text: item.into() })
     });
     Some(named.collect())
 }
 
 /// The result that lists these: what [`items`] reads.
-pub fn result(method: Method, items: &[Item]) -> Option<String> {
+pub fn result(method: Method, items: &[ListItem]) -> Option<String> {
     let (list, _) = listed(method)?;
     let items: Vec<&str> = items.iter().map(|item| &*item.text).collect();
     Some(format!(r#"{{"{list}":[{}]}}"#, items.join(",")))
@@ -204,8 +204,8 @@ mod tests {
 
     use super::*;
 
-    fn names(server: &str) -> Names {
-        Names::new(server, &[])
+    fn names(server: &str) -> MemberNames {
+        MemberNames::new(server, &[])
     }
 
     // B-27
@@ -288,9 +288,9 @@ mod tests {
         fn no_two_servers_have_a_name_in_common(
             servers in prop::collection::vec("[a-z_ .é-]{0,30}", 1..6), tool in "[a-z_]{1,80}", uri in ".{0,40}",
         ) {
-            let mut all: Vec<Names> = Vec::new();
+            let mut all: Vec<MemberNames> = Vec::new();
             for server in &servers {
-                all.push(Names::new(server, &all));
+                all.push(MemberNames::new(server, &all));
             }
             for (at, names) in all.iter().enumerate() {
                 prop_assert!(all[..at].iter().all(|other| other != names));

@@ -16,26 +16,26 @@ const MAX_TOOLS: usize = 2048;
 
 /// What was seen of one destination, over all its children.
 #[derive(Debug, Default)]
-pub struct Ledger {
+pub struct QuestionLedger {
     tools: BTreeMap<String, u32>,
     listed: bool,
-    verdict: Verdict,
+    verdict: QuietVerdict,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Verdict {
+pub enum QuietVerdict {
     #[default]
     Unknown,
     Quiet,
     Asks,
 }
 
-impl Ledger {
-    pub fn with_verdict(verdict: Verdict) -> Self {
+impl QuestionLedger {
+    pub fn with_verdict(verdict: QuietVerdict) -> Self {
         Self { verdict, ..Self::default() }
     }
 
-    pub fn verdict(&self) -> Verdict {
+    pub fn verdict(&self) -> QuietVerdict {
         self.verdict
     }
 
@@ -45,7 +45,7 @@ impl Ledger {
             if self.tools.len() < MAX_TOOLS || self.tools.contains_key(name) {
                 self.tools.entry(name.clone()).or_default();
             } else {
-                self.verdict = Verdict::Asks;
+                self.verdict = QuietVerdict::Asks;
             }
         }
     }
@@ -61,19 +61,19 @@ impl Ledger {
         let Some(calls) = self.tools.get_mut(tool) else { return false };
         *calls = calls.saturating_add(1);
         let enough = self.listed
-            && self.verdict == Verdict::Unknown
+            && self.verdict == QuietVerdict::Unknown
             && self.tools.values().all(|calls| *calls >= CALLS_PER_TOOL)
             && self.tools.values().fold(0, |sum: u32, calls| sum.saturating_add(*calls)) >= CALLS;
         if enough {
-            self.verdict = Verdict::Quiet;
+            self.verdict = QuietVerdict::Quiet;
         }
         enough
     }
 
     /// Notes a question. Returns true when the destination was taken for quiet until now.
     pub fn asked(&mut self) -> bool {
-        let was_quiet = self.verdict == Verdict::Quiet;
-        self.verdict = Verdict::Asks;
+        let was_quiet = self.verdict == QuietVerdict::Quiet;
+        self.verdict = QuietVerdict::Asks;
         was_quiet
     }
 }
@@ -82,14 +82,14 @@ impl Ledger {
 mod tests {
     use super::*;
 
-    fn ledger(tools: &[&str]) -> Ledger {
-        let mut ledger = Ledger::default();
+    fn ledger(tools: &[&str]) -> QuestionLedger {
+        let mut ledger = QuestionLedger::default();
         ledger.page(&tools.iter().map(|tool| (*tool).to_owned()).collect::<Vec<_>>());
         ledger.listed();
         ledger
     }
 
-    fn answered(ledger: &mut Ledger, tool: &str, times: u32) -> bool {
+    fn answered(ledger: &mut QuestionLedger, tool: &str, times: u32) -> bool {
         (0..times).any(|_| ledger.answered(tool))
     }
 
@@ -98,7 +98,7 @@ mod tests {
         let mut ledger = ledger(&["echo", "ask"]);
         assert!(!answered(&mut ledger, "echo", 5000), "one tool was never tried");
         assert!(answered(&mut ledger, "ask", CALLS_PER_TOOL));
-        assert_eq!(ledger.verdict(), Verdict::Quiet);
+        assert_eq!(ledger.verdict(), QuietVerdict::Quiet);
     }
 
     #[test]
@@ -108,13 +108,13 @@ mod tests {
         assert!(ledger.asked());
         assert!(!ledger.asked());
         assert!(!answered(&mut ledger, "echo", 5000));
-        assert_eq!(ledger.verdict(), Verdict::Asks);
+        assert_eq!(ledger.verdict(), QuietVerdict::Asks);
     }
 
     #[test]
     fn calls_without_a_list_prove_nothing() {
-        let mut ledger = Ledger::default();
+        let mut ledger = QuestionLedger::default();
         assert!(!answered(&mut ledger, "echo", 5000));
-        assert_eq!(ledger.verdict(), Verdict::Unknown);
+        assert_eq!(ledger.verdict(), QuietVerdict::Unknown);
     }
 }

@@ -33,12 +33,12 @@ pub struct Replay {
 struct ReplayEvent {
     number: u64,
     bytes: Bytes,
-    what: What,
+    what: ReplayKind,
 }
 
 /// What an event is to the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum ReplayKind {
     /// A message that must arrive each time it is sent.
     Message,
     /// A change, of a list or of a resource: telling it twice says no more than telling it once.
@@ -64,7 +64,7 @@ impl Replay {
         let mut replay = Self::default();
         for (number, bytes) in events {
             replay.last = number.saturating_sub(1);
-            replay.push(bytes, What::Message);
+            replay.push(bytes, ReplayKind::Message);
         }
         let last = last.max(replay.last);
         Self { last: last + UNSAVED, delivered: delivered.min(last), ..replay }
@@ -86,8 +86,9 @@ impl Replay {
     }
 
     /// Whether a change is waiting already that says the same.
-    pub fn holds_undelivered(&self, change: &What) -> bool {
-        matches!(change, What::Change(_)) && self.kept.iter().any(|e| e.number > self.delivered && e.what == *change)
+    pub fn holds_undelivered(&self, change: &ReplayKind) -> bool {
+        matches!(change, ReplayKind::Change(_))
+            && self.kept.iter().any(|e| e.number > self.delivered && e.what == *change)
     }
 
     /// Events that went out to nobody.
@@ -96,7 +97,7 @@ impl Replay {
     }
 
     /// Adds an event. Returns how many events that nobody has had were dropped to make room.
-    pub fn push(&mut self, bytes: Bytes, what: What) -> usize {
+    pub fn push(&mut self, bytes: Bytes, what: ReplayKind) -> usize {
         self.last += 1;
         self.bytes += bytes.len();
         self.kept.push_back(ReplayEvent { number: self.last, bytes, what });
@@ -104,7 +105,8 @@ impl Replay {
         let full = |replay: &Self| replay.kept.len() > MAX_EVENTS && replay.events() > MAX_EVENTS;
         while full(self) || (self.bytes > MAX_BYTES && self.events() > 1) {
             // What cannot be said again by whoever comes back and asks is kept for as long as there is anything else.
-            let spared = |event: &ReplayEvent| event.number > self.delivered && !matches!(event.what, What::Message);
+            let spared =
+                |event: &ReplayEvent| event.number > self.delivered && !matches!(event.what, ReplayKind::Message);
             let older = self.kept.len() - 1;
             let at = self.kept.iter().take(older).position(|event| !spared(event));
             let at = at.or_else(|| self.kept.iter().take(older).position(|event| !event.is_gap()));
@@ -128,11 +130,11 @@ impl Replay {
             return 0;
         }
         let lost = LostEvents { events: 1, logs: u64::from(frame::is_log(&bytes)) };
-        let lost = if let What::Gap(lost) = what { lost } else { lost };
+        let lost = if let ReplayKind::Gap(lost) = what { lost } else { lost };
         let delivered = self.delivered;
         match self.kept.iter_mut().filter(|event| event.number > delivered).find_map(ReplayEvent::gap) {
             Some(gap) => *gap = LostEvents { events: gap.events + lost.events, logs: gap.logs + lost.logs },
-            None => self.kept.insert(at, ReplayEvent { number, bytes: Bytes::new(), what: What::Gap(lost) }),
+            None => self.kept.insert(at, ReplayEvent { number, bytes: Bytes::new(), what: ReplayKind::Gap(lost) }),
         }
         1
     }
@@ -142,7 +144,7 @@ impl Replay {
         let forgotten = self.forgotten;
         if forgotten > from && !self.kept.iter().any(|event| event.number <= forgotten) {
             let lost = LostEvents { events: forgotten - from, logs: 0 };
-            self.kept.push_front(ReplayEvent { number: forgotten, bytes: Bytes::new(), what: What::Gap(lost) });
+            self.kept.push_front(ReplayEvent { number: forgotten, bytes: Bytes::new(), what: ReplayKind::Gap(lost) });
         }
     }
 
@@ -182,7 +184,7 @@ impl Replay {
     }
 
     /// The events after the given one that are still kept.
-    pub fn after(&self, number: u64) -> impl Iterator<Item = (u64, &Bytes, &What)> {
+    pub fn after(&self, number: u64) -> impl Iterator<Item = (u64, &Bytes, &ReplayKind)> {
         let events = self.kept.iter().filter(move |event| event.number > number);
         events.map(|event| (event.number, &event.bytes, &event.what))
     }
@@ -190,15 +192,15 @@ impl Replay {
     /// The questions after the given event, by their numbers.
     pub fn questions_after(&self, number: u64) -> Vec<u64> {
         let questions = self.after(number).filter_map(|(_, _, what)| match what {
-            What::Question(number) => Some(*number),
-            What::Message | What::Change(_) | What::Gap(_) => None,
+            ReplayKind::Question(number) => Some(*number),
+            ReplayKind::Message | ReplayKind::Change(_) | ReplayKind::Gap(_) => None,
         });
         questions.collect()
     }
 
     /// Forgets a question that was answered or withdrawn: nobody may be asked it again. Returns it.
     pub fn forget_question(&mut self, number: u64) -> Option<Bytes> {
-        let at = self.kept.iter().position(|event| event.what == What::Question(number))?;
+        let at = self.kept.iter().position(|event| event.what == ReplayKind::Question(number))?;
         let event = self.kept.remove(at)?;
         self.bytes -= event.bytes.len();
         Some(event.bytes)
@@ -211,12 +213,12 @@ impl Replay {
 
 impl ReplayEvent {
     fn is_gap(&self) -> bool {
-        matches!(self.what, What::Gap(_))
+        matches!(self.what, ReplayKind::Gap(_))
     }
 
     fn gap(&mut self) -> Option<&mut LostEvents> {
         match &mut self.what {
-            What::Gap(lost) => Some(lost),
+            ReplayKind::Gap(lost) => Some(lost),
             _ => None,
         }
     }
@@ -234,7 +236,7 @@ mod tests {
     fn what_comes_after_an_event_is_replayed_and_nothing_else() {
         let mut replay = Replay::default();
         for text in ["a", "b", "c"] {
-            replay.push(Bytes::from(text), What::Message);
+            replay.push(Bytes::from(text), ReplayKind::Message);
         }
         assert_eq!(texts(&replay, 1), ["b", "c"]);
         assert_eq!(texts(&replay, 3), [""; 0]);
@@ -244,13 +246,14 @@ mod tests {
     #[test]
     fn the_window_is_bounded_and_counts_what_it_loses() {
         let mut replay = Replay::default();
-        let lost: usize = (0..MAX_EVENTS + 7).map(|n| replay.push(Bytes::from(n.to_string()), What::Message)).sum();
+        let lost: usize =
+            (0..MAX_EVENTS + 7).map(|n| replay.push(Bytes::from(n.to_string()), ReplayKind::Message)).sum();
         assert_eq!(lost, 7);
         assert_eq!(texts(&replay, 0).len(), MAX_EVENTS + 1, "the marker of the gap does not count");
         assert_eq!(gaps(&replay), [(1, LostEvents { events: 7, logs: 0 })]);
         replay.mark_delivered();
-        assert_eq!(replay.push(Bytes::from_static(b"x"), What::Message), 0, "a delivered event is no loss");
-        replay.push(Bytes::from(vec![b'x'; 2 * MAX_BYTES]), What::Message);
+        assert_eq!(replay.push(Bytes::from_static(b"x"), ReplayKind::Message), 0, "a delivered event is no loss");
+        replay.push(Bytes::from(vec![b'x'; 2 * MAX_BYTES]), ReplayKind::Message);
         assert_eq!(replay.events(), 1, "one large event is kept alone");
     }
 
@@ -258,15 +261,15 @@ mod tests {
     #[test]
     fn changes_and_questions_that_nobody_has_had_outlast_messages() {
         let mut replay = Replay::default();
-        replay.push(Bytes::from_static(b"m"), What::Message);
-        replay.push(Bytes::from_static(b"q"), What::Question(4));
-        replay.push(Bytes::from_static(b"c"), What::Change("tools".into()));
-        let lost: usize = (0..1000).map(|_| replay.push(Bytes::from_static(b"x"), What::Message)).sum();
+        replay.push(Bytes::from_static(b"m"), ReplayKind::Message);
+        replay.push(Bytes::from_static(b"q"), ReplayKind::Question(4));
+        replay.push(Bytes::from_static(b"c"), ReplayKind::Change("tools".into()));
+        let lost: usize = (0..1000).map(|_| replay.push(Bytes::from_static(b"x"), ReplayKind::Message)).sum();
         assert_eq!((lost, replay.undelivered()), (1003 - MAX_EVENTS, MAX_EVENTS + 1));
         assert_eq!(texts(&replay, 0)[..4], ["", "q", "c", "x"]);
         // What else there is goes first, but the bound holds.
         let mut replay = Replay::default();
-        let change = |n: usize| What::Change(n.to_string().into());
+        let change = |n: usize| ReplayKind::Change(n.to_string().into());
         let lost: usize = (0..1000).map(|n| replay.push(Bytes::from_static(b"c"), change(n))).sum();
         assert_eq!((lost, gaps(&replay).len()), (1000 - MAX_EVENTS, 1));
     }
@@ -276,7 +279,7 @@ mod tests {
     fn what_went_out_to_a_stream_that_nobody_read_and_is_kept_no_more_is_a_gap() {
         let mut replay = Replay::default();
         for _ in 0..MAX_EVENTS + 10 {
-            replay.push(Bytes::from_static(b"x"), What::Message);
+            replay.push(Bytes::from_static(b"x"), ReplayKind::Message);
             replay.mark_delivered();
         }
         assert_eq!(gaps(&replay), []);
@@ -287,8 +290,8 @@ mod tests {
     }
 
     fn gaps(replay: &Replay) -> Vec<(u64, LostEvents)> {
-        let gap = |(number, _, what): (u64, &Bytes, &What)| match what {
-            What::Gap(lost) => Some((number, *lost)),
+        let gap = |(number, _, what): (u64, &Bytes, &ReplayKind)| match what {
+            ReplayKind::Gap(lost) => Some((number, *lost)),
             _ => None,
         };
         replay.after(0).filter_map(gap).collect()
@@ -297,7 +300,7 @@ mod tests {
     #[test]
     fn an_undelivered_change_is_told_once() {
         let mut replay = Replay::default();
-        let change = What::Change("tools".into());
+        let change = ReplayKind::Change("tools".into());
         assert!(!replay.holds_undelivered(&change));
         replay.push(Bytes::from_static(b"x"), change.clone());
         assert!(replay.holds_undelivered(&change));
@@ -308,8 +311,8 @@ mod tests {
     #[test]
     fn an_answered_question_is_not_asked_again() {
         let mut replay = Replay::default();
-        replay.push(Bytes::from_static(b"q"), What::Question(4));
-        replay.push(Bytes::from_static(b"m"), What::Message);
+        replay.push(Bytes::from_static(b"q"), ReplayKind::Question(4));
+        replay.push(Bytes::from_static(b"m"), ReplayKind::Message);
         replay.forget_question(4);
         assert_eq!(texts(&replay, 0), ["m"]);
     }

@@ -6,8 +6,8 @@
 mod kept;
 mod pings;
 
-pub use kept::Kept;
-pub use pings::Pings;
+pub use kept::SessionSnapshot;
+pub use pings::ClientPings;
 
 use std::{
     collections::{HashMap, VecDeque},
@@ -18,11 +18,11 @@ use bytes::Bytes;
 
 use super::{
     era::Revision,
-    hello::{Class, Hello},
-    level::Level,
-    link::{Action, Refusal, SessionKey, StreamKey, WireId},
-    names::Names,
-    replay::{LostEvents, Replay, What},
+    hello::{ClientClass, ClientHello},
+    level::LogLevel,
+    link::{LinkAction, LinkRefusal, SessionKey, StreamKey, WireId},
+    names::MemberNames,
+    replay::{LostEvents, Replay, ReplayKind},
 };
 use crate::wire::{
     Method,
@@ -46,15 +46,15 @@ const MAX_GUESTS: usize = 64;
 #[derive(Debug)]
 pub struct Session {
     pub revision: Revision,
-    pub class: Class,
-    pub level: Option<Level>,
+    pub class: ClientClass,
+    pub level: Option<LogLevel>,
     /// What the client calls itself, as it wrote it.
     pub info: Box<str>,
     /// Everything goes down its one stream, without ids, and it ends with it (2024-11-05).
     plain: bool,
-    pub part: Option<Part>,
+    pub part: Option<HubPart>,
     /// Resources that its client watches under the hub's names, where those are not the names of all.
-    pub aliases: HashMap<String, Names>,
+    pub aliases: HashMap<String, MemberNames>,
     /// Calls that the server has not answered yet.
     pub calls: usize,
     standalone: Replay,
@@ -67,7 +67,7 @@ pub struct Session {
     pub questions: Vec<SessionQuestion>,
     last_question: u64,
     /// How it is asked whether its client is there, if anybody wants to know.
-    pub pings: Option<Box<Pings>>,
+    pub pings: Option<Box<ClientPings>>,
     saved: Saved,
 }
 
@@ -84,12 +84,12 @@ enum Saved {
 /// A session of the hub's has its streams at one link, its home, and a part at each server that it uses (B-27). What a
 /// part says that belongs to no call is said at home.
 #[derive(Clone, Debug)]
-pub struct Part {
+pub struct HubPart {
     pub home: SessionKey,
     /// From 1 on. It is in every number that the client gets to see, so that what comes back finds the part it is for.
     pub number: u32,
     /// How the client calls what the server has, where that is not as the server does.
-    pub names: Option<Names>,
+    pub names: Option<MemberNames>,
     /// Whether the client hears from here, and from nobody else, that this server's lists have changed.
     pub tells_of_lists: bool,
     /// What the lower halves of its numbers come after: another part of this number may have been there before.
@@ -126,7 +126,7 @@ struct Post {
 pub struct SessionQuestion {
     /// Our id for it, towards the client.
     pub number: u64,
-    pub asked_by: AskedBy,
+    pub asked_by: QuestionOrigin,
     pub method: Method,
     /// The progress token the server put on it, which only this client may use.
     pub token: Option<Box<str>>,
@@ -137,7 +137,7 @@ pub struct SessionQuestion {
 
 /// Where the answer to a question goes.
 #[derive(Debug)]
-pub enum AskedBy {
+pub enum QuestionOrigin {
     /// To the server that asked it, under its own id, as it wrote it.
     Server(Box<str>),
     /// Into the next round of a call (2026-07-28), under this key.
@@ -146,7 +146,7 @@ pub enum AskedBy {
     Part,
 }
 
-impl AskedBy {
+impl QuestionOrigin {
     pub fn server_id(&self) -> Option<&str> {
         match self {
             Self::Server(id) => Some(id),
@@ -155,11 +155,11 @@ impl AskedBy {
     }
 }
 
-type Actions = VecDeque<Action>;
+type Actions = VecDeque<LinkAction>;
 
 impl Session {
-    pub fn new(hello: &Hello, part: Option<Part>) -> Self {
-        let first = part.as_ref().map_or(STANDALONE, Part::first_number);
+    pub fn new(hello: &ClientHello, part: Option<HubPart>) -> Self {
+        let first = part.as_ref().map_or(STANDALONE, HubPart::first_number);
         Self {
             revision: hello.revision,
             class: hello.class,
@@ -202,7 +202,7 @@ impl Session {
     }
 
     /// The names under which its client hears that a resource has changed, where those are not the server's own.
-    pub fn names_of(&self, uri: &str) -> Option<Names> {
+    pub fn names_of(&self, uri: &str) -> Option<MemberNames> {
         let of_all = self.part.as_ref().and_then(|part| part.names.as_ref());
         // What is told of may lie below what is watched.
         let alias = || self.aliases.iter().find(|(watched, _)| uri.starts_with(watched.as_str()));
@@ -227,14 +227,14 @@ impl Session {
         after: Option<EventId>,
         by_method: bool,
         actions: &mut Actions,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), LinkRefusal> {
         match after {
             Some(EventId { stream: number, event }) if number != STANDALONE => {
                 let at = self.posts.iter().position(|post| post.number == number && post.replay.has_sent(event));
-                let post = at.and_then(|at| self.posts.get_mut(at)).ok_or(Refusal::UnknownEvent)?;
+                let post = at.and_then(|at| self.posts.get_mut(at)).ok_or(LinkRefusal::UnknownEvent)?;
                 // The newest connection is the one the client reads.
                 if let Some(old) = post.attached.replace(stream) {
-                    actions.push_back(Action::End(old));
+                    actions.push_back(LinkAction::End(old));
                 }
                 post.by_method = by_method;
                 post.replay.mark_forgotten(event);
@@ -243,31 +243,31 @@ impl Session {
                     else {
                         continue;
                     };
-                    actions.push_back(Action::Event { stream, number, bytes: named(&bytes, by_method) });
+                    actions.push_back(LinkAction::Event { stream, number, bytes: named(&bytes, by_method) });
                 }
                 post.replay.mark_delivered();
                 if post.open == 0 {
                     post.attached = None;
-                    actions.push_back(Action::End(stream));
+                    actions.push_back(LinkAction::End(stream));
                 }
             }
             _ => {
                 let from = match after {
                     Some(EventId { event, .. }) if !self.standalone.has_sent(event) => {
-                        return Err(Refusal::UnknownEvent);
+                        return Err(LinkRefusal::UnknownEvent);
                     }
                     Some(EventId { event, .. }) => event,
                     None => {
                         if self.revision.knows_priming_events() {
                             let id = EventId { stream: STANDALONE, event: self.standalone.delivered() };
-                            actions.push_back(Action::Event { stream, number: 0, bytes: frame::priming_event(id) });
+                            actions.push_back(LinkAction::Event { stream, number: 0, bytes: frame::priming_event(id) });
                         }
                         self.standalone.delivered()
                     }
                 };
                 self.standalone.mark_forgotten(from);
                 for (number, bytes, what) in self.standalone.after(from) {
-                    if let What::Question(asked) = what {
+                    if let ReplayKind::Question(asked) = what {
                         let open = |shown: StreamKey| self.gets.iter().any(|get| get.stream == shown);
                         match self.questions.iter_mut().find(|question| question.number == *asked) {
                             // Another open stream of this client shows it already.
@@ -280,7 +280,7 @@ impl Session {
                     else {
                         continue;
                     };
-                    actions.push_back(Action::Event { stream, number, bytes: named(&bytes, by_method) });
+                    actions.push_back(LinkAction::Event { stream, number, bytes: named(&bytes, by_method) });
                 }
                 self.standalone.mark_delivered();
                 self.gets.push(Get { stream, from, resumes: after.is_some(), by_method });
@@ -290,17 +290,17 @@ impl Session {
     }
 
     /// Sends something that belongs to no call. `strict` keeps it to one stream where several are open (B-12).
-    pub fn send_standalone(&mut self, parts: &[&[u8]], what: What, strict: bool, actions: &mut Actions) {
-        if let Some(Part { home, .. }) = self.part {
-            return actions.push_back(Action::Relay { home, text: parts.concat().into(), what });
+    pub fn send_standalone(&mut self, parts: &[&[u8]], what: ReplayKind, strict: bool, actions: &mut Actions) {
+        if let Some(HubPart { home, .. }) = self.part {
+            return actions.push_back(LinkAction::Relay { home, text: parts.concat().into(), what });
         }
         if self.gets.is_empty() && self.standalone.holds_undelivered(&what) {
             return;
         }
         let id = EventId { stream: STANDALONE, event: self.standalone.next_number() };
         let bytes = frame::event((!self.plain).then_some(id), parts);
-        let only_one = strict || matches!(what, What::Question(_));
-        if let (What::Question(number), Some(newest)) = (&what, self.gets.last())
+        let only_one = strict || matches!(what, ReplayKind::Question(_));
+        if let (ReplayKind::Question(number), Some(newest)) = (&what, self.gets.last())
             && let Some(question) = self.questions.iter_mut().find(|q| q.number == *number)
         {
             question.shown_on = Some(newest.stream);
@@ -308,17 +308,17 @@ impl Session {
         let first = if only_one { self.gets.len().saturating_sub(1) } else { 0 };
         for get in &self.gets[first..] {
             let bytes = named(&bytes, get.by_method);
-            actions.push_back(Action::Event { stream: get.stream, number: id.event, bytes });
+            actions.push_back(LinkAction::Event { stream: get.stream, number: id.event, bytes });
         }
         if self.plain {
             // Nobody can ask for it again.
             return;
         }
         // That a list or a resource may have changed is told anyway when a session is taken up again.
-        let worth_saving = what == What::Message;
+        let worth_saving = what == ReplayKind::Message;
         let lost = self.standalone.push(bytes, what);
         if lost > 0 {
-            actions.push_back(Action::Dropped(lost));
+            actions.push_back(LinkAction::Dropped(lost));
         }
         self.told_more(worth_saving, actions);
         if !self.gets.is_empty() {
@@ -335,7 +335,7 @@ impl Session {
         let bytes = frame::event((!self.plain).then_some(id), parts);
         for get in gets {
             let bytes = named(&bytes, get.by_method);
-            actions.push_back(Action::Event { stream: get.stream, number: id.event, bytes });
+            actions.push_back(LinkAction::Event { stream: get.stream, number: id.event, bytes });
         }
         let told = gets.iter().map(|get| get.stream).collect();
         if !self.plain {
@@ -354,7 +354,7 @@ impl Session {
         let number = self.last_post;
         if self.revision.knows_priming_events() {
             let id = EventId { stream: number, event: 0 };
-            actions.push_back(Action::Event { stream, number: 0, bytes: frame::priming_event(id) });
+            actions.push_back(LinkAction::Event { stream, number: 0, bytes: frame::priming_event(id) });
         }
         let replay = Replay::default();
         let attached = Some(stream);
@@ -364,13 +364,13 @@ impl Session {
     }
 
     /// Sends something on the track of a POST.
-    pub fn send_post(&mut self, track: u64, parts: &[&[u8]], what: What, actions: &mut Actions) {
+    pub fn send_post(&mut self, track: u64, parts: &[&[u8]], what: ReplayKind, actions: &mut Actions) {
         let kept: usize = self.posts.iter().map(|post| post.replay.kept_bytes()).sum();
         let Some(post) = self.posts.iter_mut().find(|post| post.number == track) else { return };
         let id = EventId { stream: track, event: post.replay.next_number() };
         let bytes = frame::event(Some(id), parts);
         if let Some(stream) = post.attached {
-            actions.push_back(Action::Event { stream, number: id.event, bytes: named(&bytes, post.by_method) });
+            actions.push_back(LinkAction::Event { stream, number: id.event, bytes: named(&bytes, post.by_method) });
         }
         let mut lost = post.replay.push(bytes, what);
         if kept > MAX_POST_BYTES {
@@ -378,7 +378,7 @@ impl Session {
         }
         match post.attached {
             Some(_) => post.replay.mark_delivered(),
-            None if lost > 0 => actions.push_back(Action::Dropped(lost)),
+            None if lost > 0 => actions.push_back(LinkAction::Dropped(lost)),
             None => {}
         }
     }
@@ -392,7 +392,7 @@ impl Session {
         }
         post.finished = Some(now);
         match post.attached.take() {
-            Some(stream) => actions.push_back(Action::End(stream)),
+            Some(stream) => actions.push_back(LinkAction::End(stream)),
             None => {
                 post.unsaved = true;
                 self.changed(actions);
@@ -440,8 +440,8 @@ impl Session {
                         let id = EventId { stream: STANDALONE, event: self.standalone.next_number() };
                         let bytes = frame::renumbered(&bytes, id);
                         let shown = named(&bytes, by_method);
-                        actions.push_back(Action::Event { stream: stream_now, number: id.event, bytes: shown });
-                        self.standalone.push(bytes, What::Question(number));
+                        actions.push_back(LinkAction::Event { stream: stream_now, number: id.event, bytes: shown });
+                        self.standalone.push(bytes, ReplayKind::Question(number));
                         self.standalone.mark_delivered();
                         self.told_more(false, actions);
                     }
@@ -480,7 +480,7 @@ impl Session {
     /// Notes a question that is about to be sent on a track. Returns our number for it.
     pub fn ask(
         &mut self,
-        asked_by: AskedBy,
+        asked_by: QuestionOrigin,
         method: Method,
         token: Option<&str>,
         track: Option<u64>,
@@ -504,7 +504,7 @@ impl Session {
         if self.questions.len() >= MAX_GUESTS {
             return false;
         }
-        let (asked_by, method, track) = (AskedBy::Part, Method::Other, STANDALONE);
+        let (asked_by, method, track) = (QuestionOrigin::Part, Method::Other, STANDALONE);
         self.questions.push(SessionQuestion { number, asked_by, method, token: None, track, shown_on: None, deadline });
         true
     }
@@ -525,7 +525,14 @@ impl Session {
     }
 
     /// Sends something about a question where the question went.
-    pub fn send_on_track(&mut self, track: u64, parts: &[&[u8]], what: What, strict: bool, actions: &mut Actions) {
+    pub fn send_on_track(
+        &mut self,
+        track: u64,
+        parts: &[&[u8]],
+        what: ReplayKind,
+        strict: bool,
+        actions: &mut Actions,
+    ) {
         if track == STANDALONE {
             self.send_standalone(parts, what, strict, actions);
         } else {
@@ -534,7 +541,7 @@ impl Session {
     }
 }
 
-impl Part {
+impl HubPart {
     /// The part that a number belongs to, which a client has named; 0 is its home.
     pub fn of(number: u64) -> u32 {
         u32::try_from(number >> u32::BITS).unwrap_or(0)
@@ -548,9 +555,9 @@ impl Part {
 
 /// An event that is kept, as it is told to a client of this log level; that there is a gap in Prism's own words. `None`: it
 /// does not want to be told.
-fn told(id: EventId, bytes: &Bytes, what: &What, level: Option<Level>) -> Option<Bytes> {
-    let What::Gap(lost) = what else { return Some(bytes.clone()) };
-    level.is_none_or(|least| Level::Warning >= least).then(|| frame::event(Some(id), &[gap_note(*lost).as_bytes()]))
+fn told(id: EventId, bytes: &Bytes, what: &ReplayKind, level: Option<LogLevel>) -> Option<Bytes> {
+    let ReplayKind::Gap(lost) = what else { return Some(bytes.clone()) };
+    level.is_none_or(|least| LogLevel::Warning >= least).then(|| frame::event(Some(id), &[gap_note(*lost).as_bytes()]))
 }
 
 fn gap_note(LostEvents { events, logs }: LostEvents) -> String {

@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 
 /// What the store has for an agent, up to a number.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Look {
+pub struct BacklogView {
     /// Undrained signals that ring, and those that do not.
     pub ringing: u64,
     pub quiet: u64,
@@ -18,7 +18,7 @@ pub struct Look {
 
 #[derive(Debug, Default)]
 pub(super) struct Backlog {
-    seen: Look,
+    seen: BacklogView,
     /// What came after that, and whether it rings. The store refuses signals beyond a bound, so this is bounded too.
     since: VecDeque<(i64, bool)>,
 }
@@ -34,7 +34,7 @@ impl Backlog {
     }
 
     /// Takes over what the store said, unless a later look was quicker.
-    pub(super) fn looked(&mut self, look: Look) {
+    pub(super) fn looked(&mut self, look: BacklogView) {
         if look.newest >= self.seen.newest {
             self.seen = look;
             self.since.retain(|(seq, _)| *seq > look.newest);
@@ -73,17 +73,17 @@ mod tests {
     fn an_arrival_and_a_look_may_be_heard_of_in_either_order() {
         let mut backlog = Backlog::default();
         assert!(backlog.arrived(1, true) && backlog.arrived(3, true));
-        backlog.looked(Look { ringing: 1, quiet: 0, newest: 2 });
+        backlog.looked(BacklogView { ringing: 1, quiet: 0, newest: 2 });
         assert_eq!((backlog.ringing(), backlog.ringing_since()), (2, 1));
         assert!(!backlog.arrived(2, true), "the look has seen it");
-        backlog.looked(Look { ringing: 0, quiet: 0, newest: 1 });
+        backlog.looked(BacklogView { ringing: 0, quiet: 0, newest: 1 });
         assert_eq!(backlog.ringing(), 2, "an older look says nothing new");
     }
 
     #[test]
     fn what_is_recalled_is_not_counted() {
         let mut backlog = Backlog::default();
-        backlog.looked(Look { ringing: 1, quiet: 1, newest: 2 });
+        backlog.looked(BacklogView { ringing: 1, quiet: 1, newest: 2 });
         backlog.arrived(3, true);
         backlog.gone(3, true);
         backlog.gone(1, true);

@@ -2,31 +2,31 @@
 
 use std::fmt;
 
-use super::signal::Kind;
+use super::signal::SignalType;
 
 /// A wake without content: who has sent what, and what to do about it (M-03).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bell {
     pub sender: Box<str>,
-    pub kind: Kind,
+    pub kind: SignalType,
     /// How many signals wait beside this one.
     pub more: u64,
 }
 
 /// The signal that a bell is about. Its body is not here: nothing that rings can tell it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lead {
+pub struct SignalHeader {
     /// Its place in the order of all signals.
     pub seq: i64,
     pub signal: u128,
     pub trace: u128,
-    pub kind: Kind,
+    pub kind: SignalType,
     pub sender: Box<str>,
 }
 
 /// What became of a bell (M-07).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Outcome {
+pub enum BellOutcome {
     Rang,
     Coalesced,
     Filtered,
@@ -40,8 +40,8 @@ pub enum Outcome {
 
 // === impl Bell ===
 
-impl From<(Lead, u64)> for Bell {
-    fn from((lead, more): (Lead, u64)) -> Self {
+impl From<(SignalHeader, u64)> for Bell {
+    fn from((lead, more): (SignalHeader, u64)) -> Self {
         Self { sender: lead.sender, kind: lead.kind, more }
     }
 }
@@ -59,7 +59,7 @@ impl fmt::Display for Bell {
     }
 }
 
-impl Outcome {
+impl BellOutcome {
     pub const ALL: [Self; 7] = [
         Self::Rang,
         Self::Coalesced,

@@ -15,77 +15,77 @@ mod patience;
 use std::{collections::VecDeque, time::Duration};
 
 use self::cycle::{Cycle, RingAttempt};
-pub use self::patience::Patience;
+pub use self::patience::DoorbellTiming;
 use super::{
-    Lead, Outcome, Path, StreamConnection, Support, Time,
-    backlog::{Backlog, Look},
+    BellOutcome, SignalHeader, StreamConnection, Time, WakePath, WakeSupport,
+    backlog::{Backlog, BacklogView},
     health::PathHealth,
     path::{PathGrade, Paths},
-    signal::Duty,
+    signal::SignalDuty,
 };
 
 /// The ladder from its first rung to its last. What is open now and seen by the model comes first; a person is disturbed last.
-const LADDER: [Path; 10] = [
-    Path::Wait,
-    Path::CodexAppServer,
-    Path::Opencode,
-    Path::Acp,
-    Path::Hook,
-    Path::Sse,
-    Path::Channel,
-    Path::Tmux,
-    Path::EditorChat,
-    Path::Desktop,
+const LADDER: [WakePath; 10] = [
+    WakePath::Wait,
+    WakePath::CodexAppServer,
+    WakePath::Opencode,
+    WakePath::Acp,
+    WakePath::Hook,
+    WakePath::Sse,
+    WakePath::Channel,
+    WakePath::Tmux,
+    WakePath::EditorChat,
+    WakePath::Desktop,
 ];
 
 /// What a doorbell wants done, or has to tell.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Chime {
+pub enum DoorbellAction {
     Ring {
         attempt: u64,
-        path: Path,
-        lead: Lead,
+        path: WakePath,
+        lead: SignalHeader,
         more: u64,
     },
     /// `surface_doorbell_sent`.
     Note {
-        path: Path,
-        outcome: Outcome,
-        lead: Lead,
+        path: WakePath,
+        outcome: BellOutcome,
+        lead: SignalHeader,
         after: Option<Duration>,
     },
     /// The queue is to be read again.
     Reread,
-    Support(Support),
+    Support(WakeSupport),
     /// Whether the next tool result is to carry the bell.
     Piggyback(bool),
 }
 
 #[derive(Debug)]
 pub struct Doorbell {
-    patience: Patience,
+    patience: DoorbellTiming,
     connection: StreamConnection,
     backlog: Backlog,
     /// The last signal that rings, for a cycle that begins with a drain.
-    newest: Option<Lead>,
+    newest: Option<SignalHeader>,
     /// Paths by which the agent can be reached, and how they are.
     health: PathHealth,
     /// Whether the agent's program acts on what comes down its stream.
     heeds_stream: bool,
     cycle: Option<Cycle>,
     /// A bell whose drain came before the word that it had rung.
-    drained_early: Option<(RingAttempt, Lead)>,
+    drained_early: Option<(RingAttempt, SignalHeader)>,
     /// Bells went unheard. Until a stream is back, or one is heard.
     unheard: bool,
     attempts: u64,
-    told: (Support, bool),
-    chimes: VecDeque<Chime>,
+    told: (WakeSupport, bool),
+    chimes: VecDeque<DoorbellAction>,
 }
 
 // === impl Doorbell ===
 
 impl Doorbell {
-    pub fn new(patience: Patience) -> Self {
+    pub fn new(patience: DoorbellTiming) -> Self {
         Self {
             patience,
             connection: StreamConnection::Disconnected,
@@ -97,12 +97,12 @@ impl Doorbell {
             drained_early: None,
             unheard: false,
             attempts: 0,
-            told: (Support::Degraded, false),
+            told: (WakeSupport::Degraded, false),
             chimes: VecDeque::new(),
         }
     }
 
-    pub fn poll(&mut self) -> Option<Chime> {
+    pub fn poll(&mut self) -> Option<DoorbellAction> {
         self.chimes.pop_front()
     }
 
@@ -119,16 +119,16 @@ impl Doorbell {
     }
 
     /// Since when a bell is out that no drain has followed.
-    pub fn outstanding(&self) -> Option<(Path, Time)> {
+    pub fn outstanding(&self) -> Option<(WakePath, Time)> {
         self.cycle.as_ref().and_then(|cycle| cycle.last)
     }
 
-    pub fn is_open(&self, path: Path) -> bool {
+    pub fn is_open(&self, path: WakePath) -> bool {
         self.health.is_open(path)
     }
 
     /// Whether a path is there, rings, and is heard.
-    pub fn is_healthy(&self, path: Path) -> bool {
+    pub fn is_healthy(&self, path: WakePath) -> bool {
         self.health.is_healthy(path)
     }
 
@@ -138,18 +138,18 @@ impl Doorbell {
     }
 
     /// Whether the agent can be woken: a path that could is healthy, and it has not let all its bells go by.
-    pub fn support(&self) -> Support {
-        if self.unheard { Support::Degraded } else { self.health.support(self.heeds_stream) }
+    pub fn support(&self) -> WakeSupport {
+        if self.unheard { WakeSupport::Degraded } else { self.health.support(self.heeds_stream) }
     }
 
-    fn can_wake(&self, path: Path) -> bool {
+    fn can_wake(&self, path: WakePath) -> bool {
         self.health.can_wake(path, self.heeds_stream)
     }
 
     // --- Signals ---
 
     /// Takes up what another daemon, or another window of the agent's, has left. Its first path rings for it.
-    pub fn take_up(&mut self, look: Look, first: Option<Lead>, heeds_stream: bool, now: Time) {
+    pub fn take_up(&mut self, look: BacklogView, first: Option<SignalHeader>, heeds_stream: bool, now: Time) {
         self.backlog.looked(look);
         (self.connection, self.health, self.unheard) = (StreamConnection::Disconnected, PathHealth::default(), false);
         self.heeds_stream = heeds_stream;
@@ -159,17 +159,17 @@ impl Doorbell {
     }
 
     /// A signal is on disk.
-    pub fn arrived(&mut self, lead: Lead, now: Time) {
+    pub fn arrived(&mut self, lead: SignalHeader, now: Time) {
         let rings = lead.kind.rings();
         let is_news = self.backlog.arrived(lead.seq, rings);
         if !rings {
-            return self.note(self.foremost(), Outcome::Filtered, lead, None);
+            return self.note(self.foremost(), BellOutcome::Filtered, lead, None);
         }
         self.newest = Some(lead.clone());
         match &mut self.cycle {
             // A drain was quicker: it has given it out, or has said that something is left; unless somebody waits for it.
-            None if !(is_news || self.health.is_open(Path::Wait) && self.backlog.ringing() > 0) => {
-                self.note(self.foremost(), Outcome::Coalesced, lead, None);
+            None if !(is_news || self.health.is_open(WakePath::Wait) && self.backlog.ringing() > 0) => {
+                self.note(self.foremost(), BellOutcome::Coalesced, lead, None);
             }
             // No bell is out that this one could be coalesced with.
             Some(cycle) if !cycle.is_told() => match cycle.yields_to(&lead) {
@@ -180,14 +180,14 @@ impl Doorbell {
                 false => {
                     self.try_again(now);
                     let told = self.cycle.as_ref().is_some_and(Cycle::is_told);
-                    let outcome = if told { Outcome::Coalesced } else { Outcome::Uncaptured };
+                    let outcome = if told { BellOutcome::Coalesced } else { BellOutcome::Uncaptured };
                     self.note(self.foremost(), outcome, lead, None);
                 }
             },
             Some(cycle) => {
                 let wakes = cycle.wakes(|path| self.health.can_wake(path, self.heeds_stream));
                 let path = cycle.newest_path();
-                self.note(path.unwrap_or_else(|| self.foremost()), Outcome::Coalesced, lead, None);
+                self.note(path.unwrap_or_else(|| self.foremost()), BellOutcome::Coalesced, lead, None);
                 // A bell is out, but none that could have woken anybody.
                 if !wakes {
                     self.try_again(now);
@@ -195,7 +195,7 @@ impl Doorbell {
             }
             // The bell that is about to ring for what had gathered is for this one, too.
             None if self.connection == StreamConnection::Reconciling => {
-                self.note(Path::Sse, Outcome::Coalesced, lead, None);
+                self.note(WakePath::Sse, BellOutcome::Coalesced, lead, None);
             }
             None => self.begin(lead, now),
         }
@@ -203,7 +203,7 @@ impl Doorbell {
     }
 
     /// A drain gave out that many, and this is what it has left.
-    pub fn drained(&mut self, count: u64, left: Look, now: Time) {
+    pub fn drained(&mut self, count: u64, left: BacklogView, now: Time) {
         self.backlog.looked(left);
         // One that looked before a cycle's first signal was there is not the drain of that cycle.
         let covered = self.cycle.as_ref().is_none_or(|cycle| cycle.lead.seq <= left.newest);
@@ -211,7 +211,7 @@ impl Doorbell {
     }
 
     /// What was drained has not arrived, and waits again: this is what there is now.
-    pub fn put_back(&mut self, look: Look, first: Option<Lead>, now: Time) {
+    pub fn put_back(&mut self, look: BacklogView, first: Option<SignalHeader>, now: Time) {
         self.backlog.looked(look);
         if let (None, Some(lead)) = (&self.cycle, first.filter(|_| self.backlog.ringing() > 0)) {
             self.begin(lead, now);
@@ -253,11 +253,11 @@ impl Doorbell {
         }
     }
 
-    fn confirmed(&mut self, path: Path, lead: Lead, after: Duration) {
+    fn confirmed(&mut self, path: WakePath, lead: SignalHeader, after: Duration) {
         self.health.confirmed(path);
         // A bell that an agent has come for by itself does not show that it can be woken.
-        self.unheard &= path == Path::Piggyback;
-        self.note(path, Outcome::Confirmed, lead, Some(after));
+        self.unheard &= path == WakePath::Piggyback;
+        self.note(path, BellOutcome::Confirmed, lead, Some(after));
     }
 
     // --- Paths ---
@@ -265,14 +265,14 @@ impl Doorbell {
     /// The agent has opened a stream.
     pub fn stream_opened(&mut self) {
         self.connection = StreamConnection::Reconciling;
-        self.health.closed(Path::Sse);
-        self.chimes.push_back(Chime::Reread);
+        self.health.closed(WakePath::Sse);
+        self.chimes.push_back(DoorbellAction::Reread);
         self.tell();
     }
 
     /// The queue was read for a stream that has come; if it could not be, what is known has to do. What has gathered rings
     /// once.
-    pub fn reconciled(&mut self, look: Option<Look>, first: Option<Lead>, now: Time) {
+    pub fn reconciled(&mut self, look: Option<BacklogView>, first: Option<SignalHeader>, now: Time) {
         if self.connection != StreamConnection::Reconciling {
             return;
         }
@@ -280,7 +280,7 @@ impl Doorbell {
             self.backlog.looked(look);
         }
         self.connection = StreamConnection::Connected;
-        self.health.opened(Path::Sse);
+        self.health.opened(WakePath::Sse);
         self.unheard = false;
         match (&mut self.cycle, self.newest.clone().or(first)) {
             _ if self.backlog.ringing() == 0 => {
@@ -290,17 +290,19 @@ impl Doorbell {
             (Some(cycle), _) => {
                 // What went down the old one may be lost with it.
                 for marks in [&mut cycle.rung, &mut cycle.unanswered, &mut cycle.missed] {
-                    marks.remove(Path::Sse);
+                    marks.remove(WakePath::Sse);
                 }
-                if cycle.attempt.is_none_or(|attempt| attempt.path == Path::Sse || attempt.path.grade() >= PathGrade::B)
+                if cycle
+                    .attempt
+                    .is_none_or(|attempt| attempt.path == WakePath::Sse || attempt.path.grade() >= PathGrade::B)
                 {
-                    self.ring(Path::Sse, now);
+                    self.ring(WakePath::Sse, now);
                 }
             }
             (None, Some(lead)) => self.begin(lead, now),
             (None, None) => {}
         }
-        let rings = |cycle: &Cycle| cycle.attempt.is_some_and(|attempt| attempt.path == Path::Sse && !attempt.rang);
+        let rings = |cycle: &Cycle| cycle.attempt.is_some_and(|attempt| attempt.path == WakePath::Sse && !attempt.rang);
         if !self.cycle.as_ref().is_some_and(rings) {
             self.connection = StreamConnection::Emitting;
         }
@@ -310,18 +312,18 @@ impl Doorbell {
     /// The last of its streams is gone.
     pub fn stream_closed(&mut self, now: Time) {
         self.connection = StreamConnection::Disconnected;
-        self.close(Path::Sse, now);
+        self.close(WakePath::Sse, now);
     }
 
     /// Another path leads to the agent. Something may be waiting to be rung for: nobody was there, or a drain has left it.
-    pub fn open(&mut self, path: Path, now: Time) {
+    pub fn open(&mut self, path: WakePath, now: Time) {
         self.health.opened(path);
         match (&mut self.cycle, self.newest.clone()) {
             (Some(cycle), _) => {
                 cycle.missed.remove(path);
                 let better = |attempt: RingAttempt| !attempt.rang || attempt.path.grade() <= path.grade();
                 // A person is disturbed when it is time to, not because there is a screen.
-                let may = path != Path::Desktop && !cycle.rung.has(path);
+                let may = path != WakePath::Desktop && !cycle.rung.has(path);
                 if may && cycle.attempt.is_none_or(|attempt| !better(attempt)) {
                     self.ring(path, now);
                 }
@@ -335,13 +337,13 @@ impl Doorbell {
     }
 
     /// A path is known of, by which nobody was looked for yet. A signal is rung for by it all the same.
-    pub fn attach(&mut self, path: Path) {
+    pub fn attach(&mut self, path: WakePath) {
         self.health.attached(path);
         self.tell();
     }
 
     /// Somebody looked whether a path leads to anybody. One that does again is as good as new.
-    pub fn looked(&mut self, path: Path, there: bool, now: Time) {
+    pub fn looked(&mut self, path: WakePath, there: bool, now: Time) {
         match self.health.looked(path, there) {
             true => self.open(path, now),
             false => self.tell(),
@@ -349,7 +351,7 @@ impl Doorbell {
     }
 
     /// A path leads to the agent no more. A bell that was on it may be lost.
-    pub fn close(&mut self, path: Path, now: Time) {
+    pub fn close(&mut self, path: WakePath, now: Time) {
         self.health.closed(path);
         let on_it = |cycle: &Cycle| cycle.attempt.is_some_and(|attempt| attempt.rang && attempt.path == path);
         if !path.ends_with_bell() && self.cycle.as_ref().is_some_and(on_it) {
@@ -359,36 +361,36 @@ impl Doorbell {
     }
 
     /// The agent asks to be told when something comes. Returns the bell if something has: it is rung by the answer.
-    pub fn wait(&mut self, now: Time) -> Option<(Lead, u64)> {
+    pub fn wait(&mut self, now: Time) -> Option<(SignalHeader, u64)> {
         if self.backlog.ringing() == 0 {
-            self.open(Path::Wait, now);
+            self.open(WakePath::Wait, now);
             return None;
         }
         match self.cycle.as_ref().map(|cycle| cycle.lead.clone()).or_else(|| self.newest.clone()) {
-            Some(lead) => self.taken_along(Path::Wait, lead, now),
+            Some(lead) => self.taken_along(WakePath::Wait, lead, now),
             // A drain has seen it that was quicker than the word of it, which is on its way.
             None => {
-                self.open(Path::Wait, now);
+                self.open(WakePath::Wait, now);
                 None
             }
         }
     }
 
     /// The next result of a tool leaves for the agent. Returns the bell if it is to carry it.
-    pub fn piggyback(&mut self, now: Time) -> Option<(Lead, u64)> {
+    pub fn piggyback(&mut self, now: Time) -> Option<(SignalHeader, u64)> {
         let lead = self.cycle.as_ref().filter(|_| self.carries())?.lead.clone();
-        self.taken_along(Path::Piggyback, lead, now)
+        self.taken_along(WakePath::Piggyback, lead, now)
     }
 
     /// Something of the agent's program looks in for a moment. Returns the bell if it was not told of it by that path before.
-    pub fn look_in(&mut self, path: Path, now: Time) -> Option<(Lead, u64)> {
+    pub fn look_in(&mut self, path: WakePath, now: Time) -> Option<(SignalHeader, u64)> {
         let told = self.cycle.as_ref().is_some_and(|cycle| cycle.rung.has(path));
         let lead = self.cycle.as_ref().map(|cycle| cycle.lead.clone()).or_else(|| self.newest.clone());
         self.taken_along(path, lead.filter(|_| !told && self.backlog.ringing() > 0)?, now)
     }
 
     /// Rings a bell that leaves with something of the agent's own.
-    fn taken_along(&mut self, path: Path, lead: Lead, now: Time) -> Option<(Lead, u64)> {
+    fn taken_along(&mut self, path: WakePath, lead: SignalHeader, now: Time) -> Option<(SignalHeader, u64)> {
         self.attempts += 1;
         let (until, can_wake) = (now + self.patience.climb_after, self.can_wake(path));
         let cycle = self.cycle.get_or_insert_with(|| Cycle::new(lead.clone(), now));
@@ -397,7 +399,7 @@ impl Doorbell {
         if cycle.attempt.is_none_or(|attempt| attempt.rang) {
             cycle.attempt = Some(RingAttempt { number: self.attempts, path, rang: true, until });
         }
-        self.note(path, Outcome::Rang, lead.clone(), None);
+        self.note(path, BellOutcome::Rang, lead.clone(), None);
         self.tell();
         Some((lead, self.more()))
     }
@@ -405,12 +407,12 @@ impl Doorbell {
     // --- Bells ---
 
     /// What became of a bell.
-    pub fn rung(&mut self, number: u64, outcome: Outcome, now: Time) {
+    pub fn rung(&mut self, number: u64, outcome: BellOutcome, now: Time) {
         if let Some((RingAttempt { path, .. }, lead)) = self.drained_early.take_if(|(early, _)| early.number == number)
         {
             self.note(path, outcome, lead.clone(), None);
             match outcome {
-                Outcome::Rang => self.confirmed(path, lead, Duration::ZERO),
+                BellOutcome::Rang => self.confirmed(path, lead, Duration::ZERO),
                 _ => self.health.failed(path),
             }
             return self.settle_connection();
@@ -421,14 +423,14 @@ impl Doorbell {
         };
         let (lead, path) = (cycle.lead.clone(), attempt.path);
         match outcome {
-            Outcome::Rang => {
+            BellOutcome::Rang => {
                 cycle.rang(path, self.health.can_wake(path, self.heeds_stream), now);
                 cycle.attempt = Some(RingAttempt { rang: true, until: now + self.patience.climb_after, ..attempt });
                 self.health.rang(path, now + self.patience.confirm_within);
                 self.note(path, outcome, lead, None);
                 return self.settle_connection();
             }
-            Outcome::Unanswered => cycle.unanswered.insert(path),
+            BellOutcome::Unanswered => cycle.unanswered.insert(path),
             _ => cycle.missed(path),
         }
         self.health.failed(path);
@@ -458,7 +460,7 @@ impl Doorbell {
         self.health.handle_deadline(now);
         match cycle.attempt {
             Some(attempt) if attempt.until > now => {}
-            Some(RingAttempt { rang: false, number, .. }) => return self.rung(number, Outcome::SendFailed, now),
+            Some(RingAttempt { rang: false, number, .. }) => return self.rung(number, BellOutcome::SendFailed, now),
             Some(_) => self.climb(now),
             None if cycle.retries_at().is_some_and(|at| at <= now) => self.retry(now),
             None if self.disturbs_at(cycle).is_some_and(|at| at <= now) => self.climb(now),
@@ -485,11 +487,11 @@ impl Doorbell {
 
     /// When a person may be disturbed, if that is what is left to try.
     fn disturbs_at(&self, cycle: &Cycle) -> Option<Time> {
-        let may = cycle.lead.kind.duty() == Some(Duty::Reply)
+        let may = cycle.lead.kind.duty() == Some(SignalDuty::Reply)
             && cycle.attempt.is_none()
-            && self.health.is_open(Path::Desktop)
-            && !cycle.rung.has(Path::Desktop)
-            && !cycle.missed.has(Path::Desktop);
+            && self.health.is_open(WakePath::Desktop)
+            && !cycle.rung.has(WakePath::Desktop)
+            && !cycle.missed.has(WakePath::Desktop);
         may.then(|| cycle.since + self.patience.confirm_within)
     }
 
@@ -500,10 +502,10 @@ impl Doorbell {
     }
 
     fn max_attempts(&self) -> u32 {
-        self.patience.max_attempts[usize::from(self.support() == Support::Degraded)]
+        self.patience.max_attempts[usize::from(self.support() == WakeSupport::Degraded)]
     }
 
-    fn begin(&mut self, lead: Lead, now: Time) {
+    fn begin(&mut self, lead: SignalHeader, now: Time) {
         self.cycle = Some(Cycle::new(lead, now));
         self.climb(now);
     }
@@ -513,17 +515,18 @@ impl Doorbell {
         let (max, heeds_stream) = (self.max_attempts(), self.heeds_stream);
         let Some(cycle) = &mut self.cycle else { return };
         cycle.attempt = None;
-        let disturbs = cycle.lead.kind.duty() == Some(Duty::Reply) && now >= cycle.since + self.patience.confirm_within;
-        let may = |path: &Path| match path {
-            Path::Desktop => disturbs,
-            Path::Sse => matches!(self.connection, StreamConnection::Connected | StreamConnection::Emitting),
+        let disturbs =
+            cycle.lead.kind.duty() == Some(SignalDuty::Reply) && now >= cycle.since + self.patience.confirm_within;
+        let may = |path: &WakePath| match path {
+            WakePath::Desktop => disturbs,
+            WakePath::Sse => matches!(self.connection, StreamConnection::Connected | StreamConnection::Emitting),
             _ => true,
         };
-        let untried = |path: &Path| !cycle.rung.has(*path) && !cycle.missed.has(*path);
+        let untried = |path: &WakePath| !cycle.rung.has(*path) && !cycle.missed.has(*path);
         // Only what could wake the agent is kept back by how often that was tried, and only before it was tried itself.
         let kept_back =
-            |path: Path| cycle.rings >= max && self.health.can_wake(path, heeds_stream) && !cycle.tried.has(path);
-        let open = |path: &Path| self.health.is_open(*path) && untried(path) && !kept_back(*path);
+            |path: WakePath| cycle.rings >= max && self.health.can_wake(path, heeds_stream) && !cycle.tried.has(path);
+        let open = |path: &WakePath| self.health.is_open(*path) && untried(path) && !kept_back(*path);
         let next = LADDER.into_iter().filter(open).find(may);
         let missed = cycle.missed.all().any(|path| self.health.is_open(path));
         let unanswered = cycle.unanswered.all().next().is_some();
@@ -533,13 +536,13 @@ impl Doorbell {
             None if !missed && !unanswered && cycle.last.is_none() && !cycle.uncaptured => {
                 cycle.uncaptured = true;
                 let lead = cycle.lead.clone();
-                self.note(self.foremost(), Outcome::Uncaptured, lead, None);
+                self.note(self.foremost(), BellOutcome::Uncaptured, lead, None);
             }
             None => {}
         }
     }
 
-    fn ring(&mut self, path: Path, now: Time) {
+    fn ring(&mut self, path: WakePath, now: Time) {
         self.attempts += 1;
         let (number, more) = (self.attempts, self.more());
         let until = now + self.patience.ring_within;
@@ -547,7 +550,7 @@ impl Doorbell {
         cycle.rung.insert(path);
         cycle.tried.insert(path);
         cycle.attempt = Some(RingAttempt { number, path, rang: false, until });
-        self.chimes.push_back(Chime::Ring { attempt: number, path, lead: cycle.lead.clone(), more });
+        self.chimes.push_back(DoorbellAction::Ring { attempt: number, path, lead: cycle.lead.clone(), more });
     }
 
     /// How many more wait than the one that a bell is about.
@@ -556,20 +559,20 @@ impl Doorbell {
     }
 
     /// The path that a bell would have taken: the person is no way to the agent.
-    fn foremost(&self) -> Path {
-        let open = |path: &Path| *path != Path::Desktop && self.health.is_open(*path);
-        LADDER.into_iter().find(open).unwrap_or(Path::Sse)
+    fn foremost(&self) -> WakePath {
+        let open = |path: &WakePath| *path != WakePath::Desktop && self.health.is_open(*path);
+        LADDER.into_iter().find(open).unwrap_or(WakePath::Sse)
     }
 
-    fn note(&mut self, path: Path, outcome: Outcome, lead: Lead, after: Option<Duration>) {
-        self.chimes.push_back(Chime::Note { path, outcome, lead, after });
+    fn note(&mut self, path: WakePath, outcome: BellOutcome, lead: SignalHeader, after: Option<Duration>) {
+        self.chimes.push_back(DoorbellAction::Note { path, outcome, lead, after });
     }
 
     /// Whether the next tool result is to carry the bell: unless it did, or the model has just been told by another path.
     pub fn carries(&self) -> bool {
         self.cycle.as_ref().is_some_and(|cycle| {
             let told = cycle.attempt.is_some_and(|attempt| attempt.rang && attempt.path.grade() == PathGrade::A);
-            !cycle.rung.has(Path::Piggyback) && !told
+            !cycle.rung.has(WakePath::Piggyback) && !told
         })
     }
 
@@ -578,10 +581,10 @@ impl Doorbell {
         let now = (self.support(), self.carries());
         let before = std::mem::replace(&mut self.told, now);
         if now.0 != before.0 {
-            self.chimes.push_back(Chime::Support(now.0));
+            self.chimes.push_back(DoorbellAction::Support(now.0));
         }
         if now.1 != before.1 {
-            self.chimes.push_back(Chime::Piggyback(now.1));
+            self.chimes.push_back(DoorbellAction::Piggyback(now.1));
         }
     }
 }

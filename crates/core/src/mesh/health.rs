@@ -5,7 +5,7 @@
 //! heard, or when what was wrong with it is over: a stream that is back, a server that answers again.
 
 use super::{
-    Path, Support, Time,
+    Time, WakePath, WakeSupport,
     path::{PUSHES, Paths},
 };
 
@@ -21,15 +21,15 @@ pub(super) struct PathHealth {
     /// A ring by it was heard.
     proven: Paths,
     /// Rings that are still to be heard, and until when. One of each path at most.
-    awaited: Vec<(Path, Time)>,
+    awaited: Vec<(WakePath, Time)>,
 }
 
 impl PathHealth {
-    pub(super) fn is_open(&self, path: Path) -> bool {
+    pub(super) fn is_open(&self, path: WakePath) -> bool {
         self.open.has(path)
     }
 
-    pub(super) fn is_healthy(&self, path: Path) -> bool {
+    pub(super) fn is_healthy(&self, path: WakePath) -> bool {
         self.open.has(path) && !self.absent.has(path) && !self.failing.has(path) && !self.unheard.has(path)
     }
 
@@ -40,24 +40,24 @@ impl PathHealth {
 
     /// Whether a bell by that path can wake the agent. One down a stream can where the program acts on what comes down it
     /// unasked; one by a channel, of which nobody says whether it is listened to, once one was heard.
-    pub(super) fn can_wake(&self, path: Path, heeds_stream: bool) -> bool {
+    pub(super) fn can_wake(&self, path: WakePath, heeds_stream: bool) -> bool {
         match path {
-            Path::Sse => heeds_stream,
-            Path::Channel => self.proven.has(path),
+            WakePath::Sse => heeds_stream,
+            WakePath::Channel => self.proven.has(path),
             path => PUSHES.contains(&path),
         }
     }
 
     /// Whether the agent can be woken.
-    pub(super) fn support(&self, heeds_stream: bool) -> Support {
-        match Path::ALL.into_iter().any(|path| self.can_wake(path, heeds_stream) && self.is_healthy(path)) {
-            true => Support::Full,
-            false => Support::Degraded,
+    pub(super) fn support(&self, heeds_stream: bool) -> WakeSupport {
+        match WakePath::ALL.into_iter().any(|path| self.can_wake(path, heeds_stream) && self.is_healthy(path)) {
+            true => WakeSupport::Full,
+            false => WakeSupport::Degraded,
         }
     }
 
     /// A path is there, and whatever was wrong with the last one of its kind is not wrong with this.
-    pub(super) fn opened(&mut self, path: Path) {
+    pub(super) fn opened(&mut self, path: WakePath) {
         self.open.insert(path);
         for marks in [&mut self.absent, &mut self.failing, &mut self.unheard] {
             marks.remove(path);
@@ -65,12 +65,12 @@ impl PathHealth {
     }
 
     /// A path is known of. Whether it leads to anybody has to be looked at.
-    pub(super) fn attached(&mut self, path: Path) {
+    pub(super) fn attached(&mut self, path: WakePath) {
         self.opened(path);
         self.absent.insert(path);
     }
 
-    pub(super) fn closed(&mut self, path: Path) {
+    pub(super) fn closed(&mut self, path: WakePath) {
         self.open.remove(path);
         // Who ends with the bell was told it. What went down another may be lost with it.
         if !path.ends_with_bell() {
@@ -79,7 +79,7 @@ impl PathHealth {
     }
 
     /// Somebody looked whether anybody is there. Returns whether that is so again.
-    pub(super) fn looked(&mut self, path: Path, there: bool) -> bool {
+    pub(super) fn looked(&mut self, path: WakePath, there: bool) -> bool {
         let was_absent = self.absent.has(path);
         if there {
             self.absent.remove(path)
@@ -90,12 +90,12 @@ impl PathHealth {
     }
 
     /// A ring did not ring.
-    pub(super) fn failed(&mut self, path: Path) {
+    pub(super) fn failed(&mut self, path: WakePath) {
         self.failing.insert(path);
     }
 
     /// A ring rang, and is to be heard until then.
-    pub(super) fn rang(&mut self, path: Path, until: Time) {
+    pub(super) fn rang(&mut self, path: WakePath, until: Time) {
         self.failing.remove(path);
         self.absent.remove(path);
         self.awaited.retain(|(awaited, _)| *awaited != path);
@@ -103,7 +103,7 @@ impl PathHealth {
     }
 
     /// A ring was heard.
-    pub(super) fn confirmed(&mut self, path: Path) {
+    pub(super) fn confirmed(&mut self, path: WakePath) {
         self.failing.remove(path);
         self.unheard.remove(path);
         self.proven.insert(path);

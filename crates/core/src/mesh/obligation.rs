@@ -6,8 +6,8 @@ use std::{
 };
 
 use super::{
-    Outcome, Path, Support, Time,
-    signal::{Duty, Kind},
+    BellOutcome, Time, WakePath, WakeSupport,
+    signal::{SignalDuty, SignalType},
 };
 
 /// Something owed.
@@ -15,7 +15,7 @@ use super::{
 pub struct Obligation {
     pub signal: u128,
     pub trace: u128,
-    pub kind: Kind,
+    pub kind: SignalType,
     /// Who owes it, and to whom.
     pub debtor: Box<str>,
     pub creditor: Box<str>,
@@ -24,23 +24,23 @@ pub struct Obligation {
     pub heard: Option<Time>,
     pub overdue: Option<Time>,
     /// Whether its debtor could be woken when it came; if not, no promise about time holds for it.
-    pub bucket: Support,
-    pub wakes: Wakes,
+    pub bucket: WakeSupport,
+    pub wakes: WakeTally,
 }
 
 /// The bells that were rung for an obligation.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Wakes {
+pub struct WakeTally {
     /// All attempts, whatever became of them.
     pub attempts: u32,
     /// Those that rang.
     pub rings: u32,
-    pub last: Option<(Time, Path, Outcome)>,
+    pub last: Option<(Time, WakePath, BellOutcome)>,
 }
 
 /// How long each kind may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Terms {
+pub struct ObligationTerms {
     pub question: Duration,
     pub task: Duration,
     pub review: Duration,
@@ -58,19 +58,19 @@ pub(super) struct Obligations {
 impl Obligation {
     /// What a signal makes its recipient owe, if anything.
     pub fn of(
-        kind: Kind,
+        kind: SignalType,
         ids: (u128, u128),
         [creditor, debtor]: [&str; 2],
-        bucket: Support,
+        bucket: WakeSupport,
         now: Time,
-        terms: &Terms,
+        terms: &ObligationTerms,
     ) -> Option<Self> {
         kind.duty()?;
         let (signal, trace) = ids;
         let within = match kind {
-            Kind::Question => Some(terms.question),
-            Kind::TaskAssigned => Some(terms.task),
-            Kind::ReviewRequested => Some(terms.review),
+            SignalType::Question => Some(terms.question),
+            SignalType::TaskAssigned => Some(terms.task),
+            SignalType::ReviewRequested => Some(terms.review),
             _ => None,
         };
         Some(Self {
@@ -84,29 +84,29 @@ impl Obligation {
             heard: None,
             overdue: None,
             bucket,
-            wakes: Wakes::default(),
+            wakes: WakeTally::default(),
         })
     }
 
     pub fn needs_reply(&self) -> bool {
-        self.kind.duty() == Some(Duty::Reply)
+        self.kind.duty() == Some(SignalDuty::Reply)
     }
 
     pub fn is_exempt(&self) -> bool {
-        self.bucket == Support::Degraded
+        self.bucket == WakeSupport::Degraded
     }
 }
 
 // === impl Wakes ===
 
-impl Wakes {
-    pub fn note(&mut self, path: Path, outcome: Outcome, now: Time) {
+impl WakeTally {
+    pub fn note(&mut self, path: WakePath, outcome: BellOutcome, now: Time) {
         // That a bell was heard is the end of an attempt, not another one: the last wake is when it was pushed.
-        if outcome == Outcome::Confirmed {
+        if outcome == BellOutcome::Confirmed {
             return;
         }
         self.attempts += 1;
-        self.rings += u32::from(outcome == Outcome::Rang);
+        self.rings += u32::from(outcome == BellOutcome::Rang);
         self.last = Some((now, path, outcome));
     }
 }
@@ -138,7 +138,7 @@ impl Obligations {
     }
 
     /// Moves all that an agent owes to another bucket.
-    pub(super) fn rebucket(&mut self, debtor: &str, bucket: Support) {
+    pub(super) fn rebucket(&mut self, debtor: &str, bucket: WakeSupport) {
         for obligation in self.open.values_mut().filter(|obligation| &*obligation.debtor == debtor) {
             obligation.bucket = bucket;
         }
@@ -163,7 +163,7 @@ impl Obligations {
     }
 }
 
-impl Default for Terms {
+impl Default for ObligationTerms {
     fn default() -> Self {
         let minutes = |minutes: u64| Duration::from_secs(60 * minutes);
         Self { question: minutes(10), task: minutes(60), review: minutes(60) }

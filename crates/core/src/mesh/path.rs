@@ -3,7 +3,7 @@
 
 /// A way to wake an agent; `last_wake_path` in an obligation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Path {
+pub enum WakePath {
     /// `prism_signals_wait`: a call of the agent's that ends when the bell rings.
     Wait,
     /// A turn in the thread of a Codex app-server.
@@ -40,8 +40,16 @@ pub enum PathGrade {
 }
 
 /// Paths by which a bell can be pushed to an agent, and that show whether anybody is there to hear it.
-pub const PUSHES: [Path; 8] =
-    [Path::Wait, Path::CodexAppServer, Path::Opencode, Path::Acp, Path::Hook, Path::Sse, Path::Tmux, Path::EditorChat];
+pub const PUSHES: [WakePath; 8] = [
+    WakePath::Wait,
+    WakePath::CodexAppServer,
+    WakePath::Opencode,
+    WakePath::Acp,
+    WakePath::Hook,
+    WakePath::Sse,
+    WakePath::Tmux,
+    WakePath::EditorChat,
+];
 
 /// A set of paths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,7 +57,7 @@ pub(super) struct Paths(u16);
 
 // === impl Path ===
 
-impl Path {
+impl WakePath {
     /// All of them, in the order in which a ladder would climb them if it knew nothing else.
     pub const ALL: [Self; 11] = [
         Self::Wait,
@@ -128,37 +136,37 @@ impl PathGrade {
 // === impl Paths ===
 
 impl Paths {
-    fn bit(path: Path) -> u16 {
+    fn bit(path: WakePath) -> u16 {
         1 << path as u16
     }
 
-    pub(super) fn has(self, path: Path) -> bool {
+    pub(super) fn has(self, path: WakePath) -> bool {
         self.0 & Self::bit(path) != 0
     }
 
-    pub(super) fn insert(&mut self, path: Path) {
+    pub(super) fn insert(&mut self, path: WakePath) {
         self.0 |= Self::bit(path);
     }
 
-    pub(super) fn remove(&mut self, path: Path) {
+    pub(super) fn remove(&mut self, path: WakePath) {
         self.0 &= !Self::bit(path);
     }
 
-    pub(super) fn all(self) -> impl Iterator<Item = Path> {
-        Path::ALL.into_iter().filter(move |path| self.has(*path))
+    pub(super) fn all(self) -> impl Iterator<Item = WakePath> {
+        WakePath::ALL.into_iter().filter(move |path| self.has(*path))
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Path;
+    use super::WakePath;
 
     #[test]
     fn a_path_is_found_by_its_name_and_by_no_other() {
-        for path in Path::ALL {
-            assert_eq!(Path::named(path.name()), Some(path));
+        for path in WakePath::ALL {
+            assert_eq!(WakePath::named(path.name()), Some(path));
         }
-        assert_eq!(Path::named("longpoll"), None);
-        assert_eq!(Path::named("Wait"), None);
+        assert_eq!(WakePath::named("longpoll"), None);
+        assert_eq!(WakePath::named("Wait"), None);
     }
 }

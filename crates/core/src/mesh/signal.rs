@@ -2,7 +2,7 @@
 
 /// What a signal is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Kind {
+pub enum SignalType {
     Question,
     TaskAssigned,
     ReviewRequested,
@@ -18,14 +18,14 @@ pub enum Kind {
 
 /// What a recipient owes for a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Duty {
+pub enum SignalDuty {
     /// To have heard it.
     Hear,
     /// To act, and to say how it went.
     Reply,
 }
 
-impl Kind {
+impl SignalType {
     pub const ALL: [Self; 11] = [
         Self::Question,
         Self::TaskAssigned,
@@ -71,11 +71,11 @@ impl Kind {
     }
 
     /// What its recipient owes; `None` if nothing.
-    pub fn duty(self) -> Option<Duty> {
+    pub fn duty(self) -> Option<SignalDuty> {
         match self {
-            Self::Question | Self::TaskAssigned | Self::ReviewRequested => Some(Duty::Reply),
+            Self::Question | Self::TaskAssigned | Self::ReviewRequested => Some(SignalDuty::Reply),
             _ if self.is_system() => None,
-            _ => Some(Duty::Hear),
+            _ => Some(SignalDuty::Hear),
         }
     }
 
@@ -104,30 +104,31 @@ mod tests {
     use super::*;
 
     /// The table of M-10, row by row: kind, action and reply required, whether it rings, what ends it.
-    const ROWS: [(Kind, bool, bool, &str); 8] = [
-        (Kind::Question, true, true, "reply"),
-        (Kind::TaskAssigned, true, true, "TaskCompleted"),
-        (Kind::ReviewRequested, true, true, "ReviewCompleted"),
-        (Kind::StatusUpdate, false, true, "drain"),
-        (Kind::Acknowledgment, false, true, "drain"),
-        (Kind::PeerJoined, false, false, "no obligation"),
-        (Kind::PeerLeft, false, false, "no obligation"),
-        (Kind::MasterPreempted, false, false, "no obligation"),
+    const ROWS: [(SignalType, bool, bool, &str); 8] = [
+        (SignalType::Question, true, true, "reply"),
+        (SignalType::TaskAssigned, true, true, "TaskCompleted"),
+        (SignalType::ReviewRequested, true, true, "ReviewCompleted"),
+        (SignalType::StatusUpdate, false, true, "drain"),
+        (SignalType::Acknowledgment, false, true, "drain"),
+        (SignalType::PeerJoined, false, false, "no obligation"),
+        (SignalType::PeerLeft, false, false, "no obligation"),
+        (SignalType::MasterPreempted, false, false, "no obligation"),
     ];
 
     // M-06, M-10
     #[test]
     fn each_row_of_the_table() {
         for (kind, required, rings, terminal) in ROWS {
-            assert_eq!(kind.duty() == Some(Duty::Reply), required, "{kind:?}");
+            assert_eq!(kind.duty() == Some(SignalDuty::Reply), required, "{kind:?}");
             assert_eq!(kind.rings(), rings, "{kind:?}");
-            let ends = |by: Kind| by.ends(kind);
+            let ends = |by: SignalType| by.ends(kind);
             match terminal {
-                "reply" => assert!(ends(Kind::Answer)),
-                "drain" => assert_eq!(kind.duty(), Some(Duty::Hear)),
+                "reply" => assert!(ends(SignalType::Answer)),
+                "drain" => assert_eq!(kind.duty(), Some(SignalDuty::Hear)),
                 "no obligation" => assert_eq!(kind.duty(), None),
                 only => {
-                    let ending: Vec<&str> = Kind::ALL.into_iter().filter(|by| ends(*by)).map(Kind::name).collect();
+                    let ending: Vec<&str> =
+                        SignalType::ALL.into_iter().filter(|by| ends(*by)).map(SignalType::name).collect();
                     assert_eq!(ending, [only]);
                 }
             }
@@ -136,8 +137,9 @@ mod tests {
 
     #[test]
     fn a_word_on_the_way_ends_nothing() {
-        for asked in [Kind::Question, Kind::TaskAssigned, Kind::ReviewRequested] {
-            for by in [Kind::Acknowledgment, Kind::StatusUpdate, Kind::Question, Kind::PeerLeft] {
+        for asked in [SignalType::Question, SignalType::TaskAssigned, SignalType::ReviewRequested] {
+            for by in [SignalType::Acknowledgment, SignalType::StatusUpdate, SignalType::Question, SignalType::PeerLeft]
+            {
                 assert!(!by.ends(asked), "{by:?} to {asked:?}");
             }
             assert!(asked.reply().unwrap().ends(asked));
@@ -146,9 +148,9 @@ mod tests {
 
     #[test]
     fn a_name_leads_back_to_its_kind() {
-        for kind in Kind::ALL {
-            assert_eq!(Kind::named(kind.name()), Some(kind));
+        for kind in SignalType::ALL {
+            assert_eq!(SignalType::named(kind.name()), Some(kind));
         }
-        assert_eq!(Kind::named("question"), None);
+        assert_eq!(SignalType::named("question"), None);
     }
 }

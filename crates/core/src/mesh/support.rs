@@ -2,7 +2,7 @@
 
 /// Whether an agent can be woken (M-09).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Support {
+pub enum WakeSupport {
     Full,
     Degraded,
 }
@@ -22,7 +22,7 @@ pub enum StreamConnection {
 
 // === impl Support, Connection ===
 
-impl Support {
+impl WakeSupport {
     pub fn name(self) -> &'static str {
         match self {
             Self::Full => "full",

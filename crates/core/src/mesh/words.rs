@@ -21,15 +21,15 @@ pub fn support(name: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use crate::mesh::Outcome;
+    use crate::mesh::BellOutcome;
 
     use super::*;
 
     #[test]
     fn no_result_is_told_in_the_words_of_the_mesh() {
-        for outcome in Outcome::ALL {
+        for outcome in BellOutcome::ALL {
             let told = result("sse", outcome.name());
-            assert!(outcome == Outcome::Rang || told != outcome.name(), "{told}");
+            assert!(outcome == BellOutcome::Rang || told != outcome.name(), "{told}");
         }
         assert_eq!(result("desktop", "uncaptured"), "cannot show notices");
     }

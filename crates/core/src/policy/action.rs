@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 
 use super::{
-    Scope::{self, *},
+    GrantScope::{self, *},
     Scopes,
 };
 
 /// The nine categories of verbs (A-07).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Category {
+pub enum ActionCategory {
     Files,
     Buffers,
     Analysis,
@@ -35,11 +35,11 @@ pub enum Risk {
 
 /// A row of the table.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Action {
+pub struct VerbSpec {
     pub verb: &'static str,
-    pub category: Category,
+    pub category: ActionCategory,
     /// One of these is needed.
-    pub needs: &'static [Scope],
+    pub needs: &'static [GrantScope],
     pub risk: Risk,
     /// The arguments that are paths: each must lie beneath a granted root (A-08).
     pub paths: &'static [&'static str],
@@ -47,18 +47,18 @@ pub struct Action {
 
 const fn row(
     verb: &'static str,
-    category: Category,
-    needs: &'static [Scope],
+    category: ActionCategory,
+    needs: &'static [GrantScope],
     risk: Risk,
     paths: &'static [&'static str],
-) -> Action {
-    Action { verb, category, needs, risk, paths }
+) -> VerbSpec {
+    VerbSpec { verb, category, needs, risk, paths }
 }
 
-use Category::*;
+use ActionCategory::*;
 use Risk::*;
 
-const TABLE: &[Action] = &[
+const TABLE: &[VerbSpec] = &[
     row("open_file", Files, &[ReadFiles], Reads, &["path"]),
     row("create_file", Files, &[CreateFiles], Changes, &["path"]),
     row("write_file", Files, &[WriteFiles], Changes, &["path"]),
@@ -106,7 +106,7 @@ const TABLE: &[Action] = &[
 
 // === impl Category ===
 
-impl Category {
+impl ActionCategory {
     pub const ALL: [Self; 9] = [Files, Buffers, Analysis, Project, Terminal, Git, Search, Sync, Advanced];
 
     /// What an action of it is called where it is named by its category (A-05), whose `op` is the verb.
@@ -145,7 +145,7 @@ impl Category {
 
 // === impl Action ===
 
-impl Action {
+impl VerbSpec {
     pub fn all() -> impl Iterator<Item = &'static Self> {
         TABLE.iter()
     }
@@ -157,7 +157,7 @@ impl Action {
     /// The action that a command names: by its verb, or by its category with the verb as `op` (A-05). What has no row is
     /// none (A-07).
     pub fn asked(action: &str, op: Option<&str>) -> Result<&'static Self, Cow<'static, str>> {
-        let Some(category) = Category::named(action) else {
+        let Some(category) = ActionCategory::named(action) else {
             return Self::named(action).ok_or_else(|| format!("there is no action {action:?}").into());
         };
         let op = op.ok_or_else(|| format!("{action:?} needs the verb as `op`"))?;
@@ -206,9 +206,9 @@ mod tests {
              get_cursor_pos set_cursor_pos get_selection sync_viewport \
              get_code_lens apply_quick_fix refactor_symbol manage_plugins";
         for verb in source.split_whitespace() {
-            assert!(Action::named(verb).is_some_and(|action| !action.needs.is_empty()), "{verb}");
+            assert!(VerbSpec::named(verb).is_some_and(|action| !action.needs.is_empty()), "{verb}");
         }
-        let verbs: HashSet<_> = Action::all().map(|action| action.verb).collect();
+        let verbs: HashSet<_> = VerbSpec::all().map(|action| action.verb).collect();
         assert_eq!(verbs.len(), TABLE.len());
         assert_eq!(verbs.len(), source.split_whitespace().count() + 2, "and Prism's own two: write_file, save_buffer");
     }
@@ -217,14 +217,14 @@ mod tests {
     #[test]
     fn what_destroys_is_known() {
         let destroys: Vec<_> =
-            Action::all().filter(|action| action.risk == Destroys).map(|action| action.verb).collect();
+            VerbSpec::all().filter(|action| action.risk == Destroys).map(|action| action.verb).collect();
         assert_eq!(destroys, ["delete_file", "exec_command", "open_terminal", "send_input", "manage_plugins"]);
     }
 
     // A-05, A-07
     #[test]
     fn an_action_is_named_by_its_verb_or_by_its_category() {
-        let verb = |action, op| Action::asked(action, op).map(|action| action.verb);
+        let verb = |action, op| VerbSpec::asked(action, op).map(|action| action.verb);
         assert_eq!(verb("open_file", None), Ok("open_file"));
         assert_eq!(verb("file_operation", Some("open_file")), Ok("open_file"));
         for (action, op) in [

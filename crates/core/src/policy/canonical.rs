@@ -5,7 +5,7 @@
 
 use std::{borrow::Cow, collections::HashSet, fmt::Write};
 
-use crate::wire::{Members, envelope::unquoted, members::Quoted};
+use crate::wire::{Members, envelope::unquoted, members::JsonString};
 
 /// How deep values may be nested. Nobody's arguments are deeper, and each level takes stack.
 const MAX_DEPTH: usize = 64;
@@ -28,7 +28,7 @@ pub enum Json<'a> {
 
 /// Why a value does not mean one thing only.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Unclear {
+pub enum JsonAmbiguity {
     #[error("the member {0:?} is there twice")]
     Twice(String),
     #[error("the member {0:?} differs from {1:?} in capitals only, which some servers take for the same")]
@@ -45,11 +45,11 @@ pub enum Unclear {
 
 impl<'a> Json<'a> {
     /// Reads a whole value. The text must be JSON already, as a part of a message is.
-    pub fn read(text: &'a str) -> Result<Self, Unclear> {
+    pub fn read(text: &'a str) -> Result<Self, JsonAmbiguity> {
         let mut reader = CanonicalReader { text, at: 0 };
         let value = reader.value(0)?;
         reader.space();
-        if reader.at == text.len() { Ok(value) } else { Err(Unclear::Syntax) }
+        if reader.at == text.len() { Ok(value) } else { Err(JsonAmbiguity::Syntax) }
     }
 
     /// The one text for this meaning.
@@ -65,12 +65,12 @@ impl<'a> Json<'a> {
                 let mut sorted: Vec<_> = members.iter().collect();
                 sorted.sort_by(|(a, _), (b, _)| a.cmp(b));
                 put_list(out, ['{', '}'], sorted, |out, (name, value)| {
-                    let _ = write!(out, "{}:", Quoted(name));
+                    let _ = write!(out, "{}:", JsonString(name));
                     value.put(out);
                 });
             }
             Self::Array(items) => put_list(out, ['[', ']'], items, |out, item| item.put(out)),
-            Self::Text(text) => drop(write!(out, "{}", Quoted(text))),
+            Self::Text(text) => drop(write!(out, "{}", JsonString(text))),
             Self::Other(text) => out.push_str(text),
         }
     }
@@ -100,7 +100,7 @@ impl<'a> Json<'a> {
             line(out, depth + 1);
             match self {
                 Self::Object(members) => {
-                    let _ = write!(out, "{}: ", Quoted(&members[at].0));
+                    let _ = write!(out, "{}: ", JsonString(&members[at].0));
                     members[at].1.put_pretty(out, depth + 1);
                 }
                 Self::Array(items) => items[at].put_pretty(out, depth + 1),
@@ -144,9 +144,9 @@ struct CanonicalReader<'a> {
 }
 
 impl<'a> CanonicalReader<'a> {
-    fn value(&mut self, depth: usize) -> Result<Json<'a>, Unclear> {
+    fn value(&mut self, depth: usize) -> Result<Json<'a>, JsonAmbiguity> {
         if depth > MAX_DEPTH {
-            return Err(Unclear::Deep);
+            return Err(JsonAmbiguity::Deep);
         }
         self.space();
         match self.peek() {
@@ -168,13 +168,13 @@ impl<'a> CanonicalReader<'a> {
                 self.at += length;
                 // Whatever else it is, a word of this kind is one to every reader.
                 let plain = serde_json::from_str::<serde::de::IgnoredAny>(word).is_ok();
-                if plain { Ok(Json::Other(word)) } else { Err(Unclear::Syntax) }
+                if plain { Ok(Json::Other(word)) } else { Err(JsonAmbiguity::Syntax) }
             }
-            None => Err(Unclear::Syntax),
+            None => Err(JsonAmbiguity::Syntax),
         }
     }
 
-    fn object(&mut self, depth: usize) -> Result<Json<'a>, Unclear> {
+    fn object(&mut self, depth: usize) -> Result<Json<'a>, JsonAmbiguity> {
         let mut members: Vec<(Cow<'a, str>, Json<'a>)> = Vec::new();
         self.each(b'}', |reader| {
             let name = reader.string()?;
@@ -191,13 +191,17 @@ impl<'a> CanonicalReader<'a> {
             members.iter().map(|(name, _)| name).find(|name| !seen.insert(&***name))
         };
         match twice {
-            Some(name) => Err(Unclear::Twice(name.clone().into_owned())),
+            Some(name) => Err(JsonAmbiguity::Twice(name.clone().into_owned())),
             None => Ok(Json::Object(members)),
         }
     }
 
     /// What stands between the brackets, which the reader is at the first of.
-    fn each(&mut self, close: u8, mut item: impl FnMut(&mut Self) -> Result<(), Unclear>) -> Result<(), Unclear> {
+    fn each(
+        &mut self,
+        close: u8,
+        mut item: impl FnMut(&mut Self) -> Result<(), JsonAmbiguity>,
+    ) -> Result<(), JsonAmbiguity> {
         self.at += 1;
         self.space();
         if self.peek() == Some(close) {
@@ -215,10 +219,10 @@ impl<'a> CanonicalReader<'a> {
         }
     }
 
-    fn string(&mut self) -> Result<Cow<'a, str>, Unclear> {
+    fn string(&mut self) -> Result<Cow<'a, str>, JsonAmbiguity> {
         let rest = &self.text[self.at..];
         if !rest.starts_with('"') {
-            return Err(Unclear::Syntax);
+            return Err(JsonAmbiguity::Syntax);
         }
         let bytes = rest.as_bytes();
         let mut end = 1;
@@ -226,17 +230,17 @@ impl<'a> CanonicalReader<'a> {
             match memchr::memchr2(b'"', b'\\', bytes.get(end..).unwrap_or_default()).map(|found| end + found) {
                 Some(at) if bytes[at] == b'"' => {
                     self.at += at + 1;
-                    return unquoted(&rest[..=at]).ok_or(Unclear::Text);
+                    return unquoted(&rest[..=at]).ok_or(JsonAmbiguity::Text);
                 }
                 Some(at) => end = at + 2,
-                None => return Err(Unclear::Syntax),
+                None => return Err(JsonAmbiguity::Syntax),
             }
         }
     }
 
-    fn expect(&mut self, byte: u8) -> Result<(), Unclear> {
+    fn expect(&mut self, byte: u8) -> Result<(), JsonAmbiguity> {
         if self.peek() != Some(byte) {
-            return Err(Unclear::Syntax);
+            return Err(JsonAmbiguity::Syntax);
         }
         self.at += 1;
         Ok(())
@@ -261,7 +265,7 @@ mod tests {
     use super::*;
     use crate::wire::{envelope::alike, splice::tests::value};
 
-    fn canonical(text: &str) -> Result<String, Unclear> {
+    fn canonical(text: &str) -> Result<String, JsonAmbiguity> {
         Json::read(text).map(|json| json.canonical())
     }
 
@@ -281,11 +285,11 @@ mod tests {
 
     #[test]
     fn what_can_be_read_in_two_ways_is_refused() {
-        assert_eq!(canonical(r#"{"x":[{"a":1,"\u0061":2}]}"#), Err(Unclear::Twice("a".to_owned())));
-        assert_eq!(canonical(r#""\ud800""#), Err(Unclear::Text));
-        assert_eq!(canonical(&"[".repeat(1 << 20)), Err(Unclear::Deep));
+        assert_eq!(canonical(r#"{"x":[{"a":1,"\u0061":2}]}"#), Err(JsonAmbiguity::Twice("a".to_owned())));
+        assert_eq!(canonical(r#""\ud800""#), Err(JsonAmbiguity::Text));
+        assert_eq!(canonical(&"[".repeat(1 << 20)), Err(JsonAmbiguity::Deep));
         for text in ["", "{", "[1,]", r#"{"a"}"#, "1 2", "nul", r#""a"#, r#""a\"#, "{,}"] {
-            assert_eq!(canonical(text), Err(Unclear::Syntax), "{text}");
+            assert_eq!(canonical(text), Err(JsonAmbiguity::Syntax), "{text}");
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Action, Bucket, Grant};
+use super::{Bucket, Grant, VerbSpec};
 use crate::Time;
 
 /// What is to become of an action.
@@ -51,7 +51,7 @@ pub enum Code {
 
 /// Decides. Only an action that would be done, or be shown, counts against the rate: what is refused cannot crowd out
 /// what is not.
-pub fn decide(grant: &Grant, bucket: &mut Bucket, action: &Action, edit_bytes: Option<u64>, now: Time) -> Decision {
+pub fn decide(grant: &Grant, bucket: &mut Bucket, action: &VerbSpec, edit_bytes: Option<u64>, now: Time) -> Decision {
     let refuse = |code, message: String| Decision::Refuse(Refusal { code, message, retry_after: None });
     if grant.is_over(now) {
         return refuse(Code::Expired, "the grant has expired; ask for another".to_owned());
@@ -137,15 +137,15 @@ impl Refusal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::policy::{Limits, Root, Scope, Scopes};
+    use crate::policy::{GrantLimits, GrantRoot, GrantScope, Scopes};
 
     fn grant(scopes: Scopes) -> Grant {
-        let roots = vec![Root::new("/p").unwrap()];
-        Grant { scopes, roots, expires_at: Time(1_000_000), limits: Limits::default(), confirms_changes: false }
+        let roots = vec![GrantRoot::new("/p").unwrap()];
+        Grant { scopes, roots, expires_at: Time(1_000_000), limits: GrantLimits::default(), confirms_changes: false }
     }
 
     fn decided(grant: &Grant, verb: &str, bytes: Option<u64>, now: i64) -> Decision {
-        decide(grant, &mut Bucket::full(20, Time(0)), Action::named(verb).unwrap(), bytes, Time(now))
+        decide(grant, &mut Bucket::full(20, Time(0)), VerbSpec::named(verb).unwrap(), bytes, Time(now))
     }
 
     fn code(decision: Decision) -> Option<Code> {
@@ -158,7 +158,7 @@ mod tests {
     //
     #[test]
     fn every_action_is_refused_without_its_scope_and_is_not_with_it() {
-        for action in Action::all() {
+        for action in VerbSpec::all() {
             let without = grant(Scopes::all().without(action.scopes()));
             assert_eq!(code(decided(&without, action.verb, None, 0)), Some(Code::Forbidden), "{}", action.verb);
             for scope in action.needs {
@@ -187,14 +187,14 @@ mod tests {
     //
     #[test]
     fn size_rate_and_time_are_limits() {
-        let grant = grant(Scope::EditBuffers.into());
+        let grant = grant(GrantScope::EditBuffers.into());
         assert_eq!(code(decided(&grant, "edit_buffer", Some(102_400), 0)), None);
         assert_eq!(code(decided(&grant, "edit_buffer", Some(102_401), 0)), Some(Code::TooLarge));
         assert_eq!(code(decided(&grant, "edit_buffer", None, 999_999)), None);
         assert_eq!(code(decided(&grant, "edit_buffer", None, 1_000_000)), Some(Code::Expired));
         let mut bucket = Bucket::full(20, Time(0));
         let mut many = |verb: &str, times: usize| {
-            let action = Action::named(verb).unwrap();
+            let action = VerbSpec::named(verb).unwrap();
             let decisions = (0..times).map(|_| decide(&grant, &mut bucket, action, None, Time(0)));
             decisions.filter(|decision| *decision == Decision::Allow).count()
         };

@@ -4,31 +4,31 @@
 use std::sync::Arc;
 
 use super::{
-    Action, Code, Refusal, Risk,
-    guarded::{self, Guard, Guarded},
+    Code, Refusal, Risk, VerbSpec,
+    guarded::{self, GuardPolicy, GuardedPath},
 };
 
 /// One thing that becomes another.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// A text becomes another; `None` where there is none, or it is not known.
-    Text { path: String, at: At, before: Option<Arc<str>>, after: Option<Arc<str>> },
+    Text { path: String, at: TextLocation, before: Option<Arc<str>>, after: Option<Arc<str>> },
     /// Something comes to be, goes, or moves under this name.
-    Name { path: String, what: Named },
+    Name { path: String, what: EffectTarget },
     /// Something is lost that cannot be had again.
-    Loss { what: String, whose: Whose },
+    Loss { what: String, whose: LossOwner },
 }
 
 /// Where a text is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum At {
+pub enum TextLocation {
     /// Open: nobody runs it until it is saved.
     Buffer,
     Disk,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Named {
+pub enum EffectTarget {
     File,
     /// With all that is in it.
     Folder,
@@ -37,7 +37,7 @@ pub enum Named {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whose {
+pub enum LossOwner {
     /// The holder's, who knows what it throws away.
     Own,
     Others,
@@ -45,7 +45,7 @@ pub enum Whose {
 
 /// The guarded part of a text that a person has seen, so that they are not asked a second time when it is saved.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seen {
+pub struct ReviewedText {
     pub path: String,
     pub part: String,
 }
@@ -53,10 +53,10 @@ pub struct Seen {
 /// Decides about what an action does. Returns why the person is to see it first: nothing, if they are not. `seen` says whether
 /// they have allowed this very part already.
 pub fn weigh(
-    action: &Action,
+    action: &VerbSpec,
     effects: Option<&[Effect]>,
     confirms_changes: bool,
-    mut seen: impl FnMut(&Seen) -> bool,
+    mut seen: impl FnMut(&ReviewedText) -> bool,
 ) -> Result<Vec<String>, Refusal> {
     let Some(effects) = effects else {
         // Whoever forgets to say what it changes must not get around the question.
@@ -66,20 +66,21 @@ pub fn weigh(
     let mut because = Vec::new();
     for effect in effects {
         let why = match effect {
-            Effect::Loss { whose: Whose::Own, .. } if !confirms_changes => None,
+            Effect::Loss { whose: LossOwner::Own, .. } if !confirms_changes => None,
             Effect::Loss { what, .. } => Some(what.clone()),
             Effect::Text { path, at, before, after } => match guarded_text(path, (before, after))? {
                 Some((row, part)) => {
-                    let is_seen = *at == At::Disk && part.as_ref().is_some_and(&mut seen);
+                    let is_seen = *at == TextLocation::Disk && part.as_ref().is_some_and(&mut seen);
                     (!is_seen).then(|| format!("{path}: {}", row.why))
                 }
-                None if *at == At::Disk && empties(before, after) => Some(format!("{path} is emptied")),
+                None if *at == TextLocation::Disk && empties(before, after) => Some(format!("{path} is emptied")),
                 None => None,
             },
             Effect::Name { path, what } => {
-                let row = if *what == Named::Folder { guarded::guard_beneath(path) } else { guarded::guard_of(path) };
+                let row =
+                    if *what == EffectTarget::Folder { guarded::guard_beneath(path) } else { guarded::guard_of(path) };
                 row.map(|row| refuse_closed(row, path)).transpose()?;
-                row.filter(|_| *what != Named::NewFolder).map(|row| format!("{path}: {}", row.why))
+                row.filter(|_| *what != EffectTarget::NewFolder).map(|row| format!("{path}: {}", row.why))
             }
         };
         because.extend(why.filter(|why| !because.contains(why)));
@@ -88,9 +89,9 @@ pub fn weigh(
 }
 
 /// What a person has seen who has allowed these effects: of texts that are only open, as they are saved later.
-pub fn seen_of(effects: &[Effect]) -> Vec<Seen> {
+pub fn seen_of(effects: &[Effect]) -> Vec<ReviewedText> {
     let part = |effect: &Effect| match effect {
-        Effect::Text { path, at: At::Buffer, before, after } => guarded_text(path, (before, after)).ok()??.1,
+        Effect::Text { path, at: TextLocation::Buffer, before, after } => guarded_text(path, (before, after)).ok()??.1,
         _ => None,
     };
     effects.iter().filter_map(part).collect()
@@ -99,7 +100,10 @@ pub fn seen_of(effects: &[Effect]) -> Vec<Seen> {
 type Texts<'a> = (&'a Option<Arc<str>>, &'a Option<Arc<str>>);
 
 /// The row that a change of a text falls under, and the part that is guarded as it will be.
-fn guarded_text(path: &str, (before, after): Texts<'_>) -> Result<Option<(&'static Guarded, Option<Seen>)>, Refusal> {
+fn guarded_text(
+    path: &str,
+    (before, after): Texts<'_>,
+) -> Result<Option<(&'static GuardedPath, Option<ReviewedText>)>, Refusal> {
     let Some(row) = guarded::guard_of(path) else { return Ok(None) };
     refuse_closed(row, path)?;
     let part = after.as_deref().map(|after| row.part(after));
@@ -107,14 +111,14 @@ fn guarded_text(path: &str, (before, after): Texts<'_>) -> Result<Option<(&'stat
     if part.is_some() && before.as_deref().map(|before| row.part(before)) == part {
         return Ok(None);
     }
-    let seen = part.map(|part| Seen { path: path.to_owned(), part: part.into_owned() });
+    let seen = part.map(|part| ReviewedText { path: path.to_owned(), part: part.into_owned() });
     Ok(Some((row, seen)))
 }
 
-fn refuse_closed(row: &Guarded, path: &str) -> Result<(), Refusal> {
+fn refuse_closed(row: &GuardedPath, path: &str) -> Result<(), Refusal> {
     match row.guard {
-        Guard::Shown => Ok(()),
-        Guard::Closed { instead } => {
+        GuardPolicy::Shown => Ok(()),
+        GuardPolicy::Closed { instead } => {
             let why = format!("{path:?} is closed to file verbs: {}; {instead}", row.why);
             Err(Refusal::new(Code::Forbidden, why))
         }
@@ -131,16 +135,16 @@ fn empties(before: &Option<Arc<str>>, after: &Option<Arc<str>>) -> bool {
 mod tests {
     use super::*;
 
-    fn text(path: &str, at: At, before: Option<&str>, after: Option<&str>) -> Effect {
+    fn text(path: &str, at: TextLocation, before: Option<&str>, after: Option<&str>) -> Effect {
         Effect::Text { path: path.to_owned(), at, before: before.map(Into::into), after: after.map(Into::into) }
     }
 
-    fn name(path: &str, what: Named) -> Effect {
+    fn name(path: &str, what: EffectTarget) -> Effect {
         Effect::Name { path: path.to_owned(), what }
     }
 
     fn weighed(verb: &str, effects: &[Effect]) -> Result<usize, Code> {
-        let action = Action::named(verb).unwrap();
+        let action = VerbSpec::named(verb).unwrap();
         weigh(action, Some(effects), false, |_| false).map(|because| because.len()).map_err(|refusal| refusal.code)
     }
 
@@ -148,18 +152,18 @@ mod tests {
     #[test]
     fn what_a_tool_alone_writes_is_refused_and_what_tools_run_is_shown() {
         for (effect, expected) in [
-            (text("/p/.git/config", At::Disk, None, Some("x")), Err(Code::Forbidden)),
-            (text("/p/.git/config", At::Buffer, Some("x"), Some("x")), Err(Code::Forbidden)),
-            (name("/p/.git/hooks", Named::NewFolder), Err(Code::Forbidden)),
-            (name("/p/.git", Named::Folder), Err(Code::Forbidden)),
-            (text("/p/.envrc", At::Buffer, Some("a"), Some("b")), Ok(1)),
-            (text("/p/.envrc", At::Disk, Some("a"), None), Ok(1)),
-            (text("/p/.envrc", At::Disk, Some("a"), Some("a")), Ok(0)),
-            (name("/p/.envrc", Named::File), Ok(1)),
-            (name("/p/.config", Named::Folder), Ok(1)),
-            (name("/p/.vscode", Named::NewFolder), Ok(0)),
-            (text("/p/a.rs", At::Disk, Some("a"), Some("b")), Ok(0)),
-            (name("/p/a.rs", Named::File), Ok(0)),
+            (text("/p/.git/config", TextLocation::Disk, None, Some("x")), Err(Code::Forbidden)),
+            (text("/p/.git/config", TextLocation::Buffer, Some("x"), Some("x")), Err(Code::Forbidden)),
+            (name("/p/.git/hooks", EffectTarget::NewFolder), Err(Code::Forbidden)),
+            (name("/p/.git", EffectTarget::Folder), Err(Code::Forbidden)),
+            (text("/p/.envrc", TextLocation::Buffer, Some("a"), Some("b")), Ok(1)),
+            (text("/p/.envrc", TextLocation::Disk, Some("a"), None), Ok(1)),
+            (text("/p/.envrc", TextLocation::Disk, Some("a"), Some("a")), Ok(0)),
+            (name("/p/.envrc", EffectTarget::File), Ok(1)),
+            (name("/p/.config", EffectTarget::Folder), Ok(1)),
+            (name("/p/.vscode", EffectTarget::NewFolder), Ok(0)),
+            (text("/p/a.rs", TextLocation::Disk, Some("a"), Some("b")), Ok(0)),
+            (name("/p/a.rs", EffectTarget::File), Ok(0)),
         ] {
             assert_eq!(weighed("write_file", std::slice::from_ref(&effect)), expected, "{effect:?}");
         }
@@ -168,25 +172,25 @@ mod tests {
     // R-06
     #[test]
     fn what_is_lost_is_shown_however_it_is_spelled() {
-        let disk = |before, after| text("/p/a", At::Disk, before, after);
+        let disk = |before, after| text("/p/a", TextLocation::Disk, before, after);
         assert_eq!(weighed("write_file", &[disk(Some("a"), Some(" \n"))]), Ok(1));
         assert_eq!(weighed("write_file", &[disk(Some(" "), Some(""))]), Ok(0), "there was nothing");
         assert_eq!(
-            weighed("edit_buffer", &[text("/p/a", At::Buffer, Some("a"), Some(""))]),
+            weighed("edit_buffer", &[text("/p/a", TextLocation::Buffer, Some("a"), Some(""))]),
             Ok(0),
             "until it is saved"
         );
         let loss = |whose| Effect::Loss { what: "x".to_owned(), whose };
-        assert_eq!(weighed("close_buffer", &[loss(Whose::Others), loss(Whose::Others)]), Ok(1), "said once");
-        assert_eq!(weighed("close_buffer", &[loss(Whose::Own)]), Ok(0));
-        let careful = weigh(Action::named("close_buffer").unwrap(), Some(&[loss(Whose::Own)]), true, |_| false);
+        assert_eq!(weighed("close_buffer", &[loss(LossOwner::Others), loss(LossOwner::Others)]), Ok(1), "said once");
+        assert_eq!(weighed("close_buffer", &[loss(LossOwner::Own)]), Ok(0));
+        let careful = weigh(VerbSpec::named("close_buffer").unwrap(), Some(&[loss(LossOwner::Own)]), true, |_| false);
         assert_eq!(careful.map(|because| because.len()), Ok(1));
     }
 
     // R-05
     #[test]
     fn who_does_not_say_what_it_changes_is_shown() {
-        for action in Action::all() {
+        for action in VerbSpec::all() {
             let because = weigh(action, None, false, |_| false).unwrap();
             assert_eq!(because.len(), usize::from(action.risk == Risk::Changes), "{}", action.verb);
         }
@@ -197,16 +201,16 @@ mod tests {
     fn what_was_seen_when_it_was_edited_is_not_shown_again_when_it_is_saved() {
         let (old, new) = (r#"{"scripts": {}}"#, r#"{"scripts": {"test": "sh x"}}"#);
         let later = r#"{"scripts": {"test": "sh x"}, "version": "2"}"#;
-        let edit = [text("/p/package.json", At::Buffer, Some(old), Some(new))];
+        let edit = [text("/p/package.json", TextLocation::Buffer, Some(old), Some(new))];
         let seen = seen_of(&edit);
         assert_eq!(seen.len(), 1);
-        let action = Action::named("save_buffer").unwrap();
+        let action = VerbSpec::named("save_buffer").unwrap();
         let asked = |effects: &[Effect]| weigh(action, Some(effects), false, |part| seen.contains(part)).unwrap().len();
-        assert_eq!(asked(&[text("/p/package.json", At::Disk, Some(old), Some(later))]), 0);
-        assert_eq!(asked(&[text("/p/b/package.json", At::Disk, Some(old), Some(new))]), 1, "another file");
+        assert_eq!(asked(&[text("/p/package.json", TextLocation::Disk, Some(old), Some(later))]), 0);
+        assert_eq!(asked(&[text("/p/b/package.json", TextLocation::Disk, Some(old), Some(new))]), 1, "another file");
         let other = r#"{"scripts": {"test": "sh y"}}"#;
-        assert_eq!(asked(&[text("/p/package.json", At::Disk, Some(old), Some(other))]), 1);
+        assert_eq!(asked(&[text("/p/package.json", TextLocation::Disk, Some(old), Some(other))]), 1);
         assert_eq!(asked(&edit), 1, "an edit is not a save");
-        assert!(seen_of(&[text("/p/a", At::Buffer, None, Some("x"))]).is_empty());
+        assert!(seen_of(&[text("/p/a", TextLocation::Buffer, None, Some("x"))]).is_empty());
     }
 }

@@ -1,28 +1,28 @@
 //! Editors' events, and the scopes of which one lets a grant see them.
 
 use super::{
-    Scope::{self, *},
+    GrantScope::{self, *},
     Scopes,
 };
 
 /// An event that an editor may tell of.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct EventSpec {
     pub name: &'static str,
     /// Its category: the `event` of the message, whose data names the event itself.
     pub category: &'static str,
-    needs: &'static [Scope],
+    needs: &'static [GrantScope],
     /// The member of its data that only the one is told whose doing it is.
     pub own: Option<&'static str>,
 }
 
-const fn row(category: &'static str, name: &'static str, needs: &'static [Scope]) -> Event {
-    Event { name, category, needs, own: None }
+const fn row(category: &'static str, name: &'static str, needs: &'static [GrantScope]) -> EventSpec {
+    EventSpec { name, category, needs, own: None }
 }
 
 /// One with a command line, which may hold what is nobody else's business.
-const fn command(name: &'static str) -> Event {
-    Event { own: Some("command"), ..row(TERMINAL, name, &[ExecTerminal, RunCommands]) }
+const fn command(name: &'static str) -> EventSpec {
+    EventSpec { own: Some("command"), ..row(TERMINAL, name, &[ExecTerminal, RunCommands]) }
 }
 
 const EDITOR: &str = "editor_state";
@@ -33,7 +33,7 @@ const GIT: &str = "git_state";
 const CODE: &str = "code_analysis";
 const USER: &str = "user_interaction";
 
-const TABLE: &[Event] = &[
+const TABLE: &[EventSpec] = &[
     row(EDITOR, "buffer_changed", &[ReadBuffers, MonitorState]),
     row(EDITOR, "cursor_moved", &[SyncCursor, MonitorState]),
     row(EDITOR, "selection_changed", &[SyncSelection, MonitorState]),
@@ -70,7 +70,7 @@ const TABLE: &[Event] = &[
     row(USER, "tab_switched", &[ManageTabs, MonitorState]),
 ];
 
-impl Event {
+impl EventSpec {
     pub fn all() -> impl Iterator<Item = &'static Self> {
         TABLE.iter()
     }
@@ -99,11 +99,11 @@ mod tests {
     //
     #[test]
     fn all_seven_categories_are_there_and_no_event_is_for_everybody() {
-        let categories: HashSet<_> = Event::all().map(|event| event.category).collect();
+        let categories: HashSet<_> = EventSpec::all().map(|event| event.category).collect();
         assert_eq!(categories.len(), 7);
-        let names: HashSet<_> = Event::all().map(|event| event.name).collect();
+        let names: HashSet<_> = EventSpec::all().map(|event| event.name).collect();
         assert_eq!(names.len(), TABLE.len());
-        assert!(Event::all().all(|event| !event.is_seen_with(Scopes::NONE) && event.is_seen_with(Scopes::all())));
-        assert!(Event::named("user_typed_password").is_none());
+        assert!(EventSpec::all().all(|event| !event.is_seen_with(Scopes::NONE) && event.is_seen_with(Scopes::all())));
+        assert!(EventSpec::named("user_typed_password").is_none());
     }
 }

@@ -8,7 +8,7 @@ pub const MAX_PATTERN: usize = 256;
 
 /// One pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Glob {
+pub struct NameGlob {
     text: Box<str>,
     kind: GlobKind,
 }
@@ -29,7 +29,7 @@ pub enum GlobError {
     TooLong,
 }
 
-impl Glob {
+impl NameGlob {
     pub fn new(text: &str) -> Result<Self, GlobError> {
         if text.is_empty() {
             return Err(GlobError::Empty);
@@ -59,7 +59,7 @@ impl Glob {
     }
 }
 
-impl fmt::Display for Glob {
+impl fmt::Display for NameGlob {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         f.write_str(&self.text)
     }
@@ -97,8 +97,8 @@ mod tests {
 
     use super::*;
 
-    fn glob(text: &str) -> Glob {
-        Glob::new(text).expect("a pattern")
+    fn glob(text: &str) -> NameGlob {
+        NameGlob::new(text).expect("a pattern")
     }
 
     #[test]
@@ -128,8 +128,8 @@ mod tests {
 
     #[test]
     fn a_pattern_has_a_length() {
-        assert_eq!(Glob::new(""), Err(GlobError::Empty));
-        assert_eq!(Glob::new(&"é".repeat(MAX_PATTERN + 1)), Err(GlobError::TooLong));
+        assert_eq!(NameGlob::new(""), Err(GlobError::Empty));
+        assert_eq!(NameGlob::new(&"é".repeat(MAX_PATTERN + 1)), Err(GlobError::TooLong));
         assert!(glob(&"é".repeat(MAX_PATTERN)).fits(&"é".repeat(MAX_PATTERN)));
     }
 

@@ -18,10 +18,10 @@ use table::{EXCEPT, TABLE};
 
 /// A row of the table.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Guarded {
+pub struct GuardedPath {
     /// Found at any depth. `x/` is a folder with all that is in it, `x` is a file, and a `*` stands for any letters.
     names: &'static [&'static str],
-    pub guard: Guard,
+    pub guard: GuardPolicy,
     /// Who runs what, in a phrase.
     pub why: &'static str,
     part: GuardedPart,
@@ -31,7 +31,7 @@ pub struct Guarded {
 
 /// What becomes of a file verb there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Guard {
+pub enum GuardPolicy {
     /// It is refused, and this is the way to go instead.
     Closed { instead: &'static str },
     /// The person sees it first, as they see a deletion.
@@ -39,7 +39,7 @@ pub enum Guard {
 }
 
 /// Finds what guards a file or a folder by this path, or all above it.
-pub fn guard_of(path: &str) -> Option<&'static Guarded> {
+pub fn guard_of(path: &str) -> Option<&'static GuardedPath> {
     let names = GuardedNames::of(path);
     let is_one = |name: &&'static str| GuardedName::of(name).is_in(&names);
     if EXCEPT.iter().any(is_one) {
@@ -49,9 +49,9 @@ pub fn guard_of(path: &str) -> Option<&'static Guarded> {
 }
 
 /// The same for a folder that comes to be there with all that is in it: `x` renamed to `.config` may bring a `.config/fish` along.
-pub fn guard_beneath(path: &str) -> Option<&'static Guarded> {
+pub fn guard_beneath(path: &str) -> Option<&'static GuardedPath> {
     let names = GuardedNames::of(path);
-    let leads = |row: &&Guarded| row.names.iter().any(|name| GuardedName::of(name).begins_at(&names));
+    let leads = |row: &&GuardedPath| row.names.iter().any(|name| GuardedName::of(name).begins_at(&names));
     guard_of(path).or_else(|| TABLE.iter().find(leads))
 }
 
@@ -74,7 +74,7 @@ fn plain() -> impl Iterator<Item = &'static str> {
 
 // === impl Guarded ===
 
-impl Guarded {
+impl GuardedPath {
     pub fn all() -> impl Iterator<Item = &'static Self> {
         TABLE.iter()
     }

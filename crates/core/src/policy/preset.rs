@@ -1,6 +1,6 @@
 //! The four presets. Each lists what is new in it; an agent gets that and all below it.
 
-use super::{Scope, Scopes};
+use super::{GrantScope, Scopes};
 
 /// Scopes for a kind of sub-agent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +38,8 @@ impl Preset {
     }
 
     /// What it holds beyond the one below it; `Restricted` is the lowest.
-    fn own(self) -> &'static [Scope] {
-        use Scope::*;
+    fn own(self) -> &'static [GrantScope] {
+        use GrantScope::*;
         match self {
             Self::Restricted => &[ReadFiles, AnalyzeSyntax, SearchContent],
             Self::Basic => &[ReadFiles, ReadBuffers, SearchFiles, AnalyzeSyntax, SyncCursor],
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn the_advanced_one_can_open_list_edit_and_write_files() {
         let scopes = Preset::Advanced.scopes();
-        for scope in [Scope::ReadFiles, Scope::SearchFiles, Scope::EditBuffers, Scope::WriteFiles] {
+        for scope in [GrantScope::ReadFiles, GrantScope::SearchFiles, GrantScope::EditBuffers, GrantScope::WriteFiles] {
             assert!(scopes.has(scope), "{scope:?}");
         }
     }

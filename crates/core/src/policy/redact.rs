@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use scrub::scrub;
 
-use super::Glob;
+use super::NameGlob;
 
 /// What is written in place of a secret.
 pub const HIDDEN: &str = "[hidden]";
@@ -35,7 +35,7 @@ const BODIES: [&str; 6] = ["content", "text", "new_text", "edits", "data", "inpu
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Redaction {
     /// Patterns in small letters: `*` stands for any text.
-    names: Vec<Glob>,
+    names: Vec<NameGlob>,
     bodies: bool,
 }
 
@@ -43,7 +43,7 @@ impl Redaction {
     /// Hides what always is, and members whose names fit one of these patterns (`*` for any text, in whichever case). With
     /// `bodies`, what was written and read is shown.
     pub fn new(names: &[String], bodies: bool) -> Self {
-        Self { names: names.iter().filter_map(|name| Glob::new(&name.to_lowercase()).ok()).collect(), bodies }
+        Self { names: names.iter().filter_map(|name| NameGlob::new(&name.to_lowercase()).ok()).collect(), bodies }
     }
 
     /// Returns arguments as the audit log may have them: JSON in one line of at most [`MAX_ARGS_BYTES`]. `digest` is told

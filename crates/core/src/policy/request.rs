@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 /// Where it stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "UPPERCASE")]
-pub enum State {
+pub enum RequestState {
     /// Accepted, and nobody was told yet.
     #[default]
     Requested,
@@ -28,7 +28,7 @@ pub enum State {
 
 /// What happens to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum RequestStep {
     Told,
     Approve,
     Deny,
@@ -37,7 +37,7 @@ pub enum Step {
     Revoke,
 }
 
-impl State {
+impl RequestState {
     pub const ALL: [Self; 7] =
         [Self::Requested, Self::Pending, Self::Approved, Self::Denied, Self::Active, Self::Expired, Self::Revoked];
 
@@ -69,15 +69,15 @@ impl State {
     }
 
     /// What a step makes of it; `None` where it is no step.
-    pub fn after(self, step: Step) -> Option<Self> {
-        use State::*;
+    pub fn after(self, step: RequestStep) -> Option<Self> {
+        use RequestState::*;
         match (self, step) {
-            (Requested, Step::Told) => Some(Pending),
-            (Requested | Pending, Step::Approve) => Some(Approved),
-            (Requested | Pending, Step::Deny) => Some(Denied),
-            (Approved | Active, Step::Use) => Some(Active),
-            (Requested | Pending | Approved | Active, Step::Expire) => Some(Expired),
-            (Approved | Active, Step::Revoke) => Some(Revoked),
+            (Requested, RequestStep::Told) => Some(Pending),
+            (Requested | Pending, RequestStep::Approve) => Some(Approved),
+            (Requested | Pending, RequestStep::Deny) => Some(Denied),
+            (Approved | Active, RequestStep::Use) => Some(Active),
+            (Requested | Pending | Approved | Active, RequestStep::Expire) => Some(Expired),
+            (Approved | Active, RequestStep::Revoke) => Some(Revoked),
             _ => None,
         }
     }
@@ -89,18 +89,25 @@ mod tests {
 
     use super::*;
 
-    const STEPS: [Step; 6] = [Step::Told, Step::Approve, Step::Deny, Step::Use, Step::Expire, Step::Revoke];
+    const STEPS: [RequestStep; 6] = [
+        RequestStep::Told,
+        RequestStep::Approve,
+        RequestStep::Deny,
+        RequestStep::Use,
+        RequestStep::Expire,
+        RequestStep::Revoke,
+    ];
 
     #[test]
     fn every_state_is_found_by_its_name() {
-        assert!(State::ALL.into_iter().all(|state| State::named(state.name()) == Some(state)));
+        assert!(RequestState::ALL.into_iter().all(|state| RequestState::named(state.name()) == Some(state)));
     }
 
     #[test]
     fn a_state_is_written_by_its_name() {
-        for state in State::ALL {
+        for state in RequestState::ALL {
             assert_eq!(serde_json::to_value(state).unwrap(), state.name());
-            assert_eq!(serde_json::from_value::<State>(state.name().into()).unwrap(), state);
+            assert_eq!(serde_json::from_value::<RequestState>(state.name().into()).unwrap(), state);
         }
     }
 
@@ -108,13 +115,13 @@ mod tests {
         //
         #[test]
         fn a_decision_is_made_once_and_an_end_is_the_end(steps in proptest::collection::vec(0..STEPS.len(), 0..20)) {
-            let (mut state, mut decided, mut ended) = (State::Requested, 0, false);
+            let (mut state, mut decided, mut ended) = (RequestState::Requested, 0, false);
             for step in steps.into_iter().map(|at| STEPS[at]) {
                 let Some(next) = state.after(step) else { continue };
                 prop_assert!(!ended, "{state:?} is not the end");
-                decided += i32::from(matches!(step, Step::Approve | Step::Deny));
+                decided += i32::from(matches!(step, RequestStep::Approve | RequestStep::Deny));
                 prop_assert!(!next.is_granted() || decided == 1, "granted without an approval");
-                ended = matches!(next, State::Denied | State::Expired | State::Revoked);
+                ended = matches!(next, RequestState::Denied | RequestState::Expired | RequestState::Revoked);
                 state = next;
             }
             prop_assert!(decided <= 1);

@@ -9,7 +9,7 @@ const MAX_LENGTH: usize = 4096;
 /// A folder of a grant: one that a person has approved, and the way down from it that its holder has kept to. The way is
 /// walked without leaving the approved folder, whatever links lie on it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Root {
+pub struct GrantRoot {
     /// Absolute, without `.`, `..` or doubled slashes.
     base: String,
     /// Relative, in the same form; empty for the folder itself.
@@ -29,7 +29,7 @@ pub enum RootNameError {
 
 // === impl Root ===
 
-impl Root {
+impl GrantRoot {
     /// A folder as an agent asks for it, or a person approves it.
     pub fn new(path: &str) -> Result<Self, RootNameError> {
         if path.len() > MAX_LENGTH || path.contains('\0') {
@@ -73,7 +73,7 @@ impl Root {
     }
 }
 
-impl fmt::Display for Root {
+impl fmt::Display for GrantRoot {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.base.as_str(), self.beneath.as_str()) {
             (base, "") => f.write_str(base),
@@ -115,24 +115,24 @@ mod tests {
             ("/", "p", "/p", true),
             ("/p", "", "p", false),
         ] {
-            assert_eq!(Root::kept(base, beneath).unwrap().is_above(path), is_above, "{base} {beneath} {path}");
+            assert_eq!(GrantRoot::kept(base, beneath).unwrap().is_above(path), is_above, "{base} {beneath} {path}");
         }
     }
 
     #[test]
     fn a_root_is_an_absolute_path_that_leads_down() {
-        assert_eq!(Root::new("//home/./a//").unwrap().to_string(), "/home/a");
-        assert_eq!(Root::new("/").unwrap().to_string(), "/");
+        assert_eq!(GrantRoot::new("//home/./a//").unwrap().to_string(), "/home/a");
+        assert_eq!(GrantRoot::new("/").unwrap().to_string(), "/");
         for wrong in ["", "a", "./a", "~", "/a/../b", "/..", "/a\0"] {
-            assert!(Root::new(wrong).is_err(), "{wrong:?}");
+            assert!(GrantRoot::new(wrong).is_err(), "{wrong:?}");
         }
-        assert!(Root::new(&"/a".repeat(MAX_LENGTH)).is_err());
+        assert!(GrantRoot::new(&"/a".repeat(MAX_LENGTH)).is_err());
     }
 
     //
     #[test]
     fn a_root_is_narrowed_to_what_is_written_below_it_only() {
-        let root = Root::new("/home/a").unwrap();
+        let root = GrantRoot::new("/home/a").unwrap();
         let narrowed = |path: &str| root.narrowed_to(path).map(|root| (root.base, root.beneath));
         let kept = |beneath: &str| Some(("/home/a".to_owned(), beneath.to_owned()));
         assert_eq!(narrowed("/home/a"), kept(""));
@@ -144,6 +144,6 @@ mod tests {
         assert_eq!(deeper.narrowed_to("/home/a/b/c").unwrap().to_string(), "/home/a/b/c");
         assert_eq!(deeper.narrowed_to("/home/a/bc"), None);
         assert_eq!(deeper.narrowed_to("/home/a"), None);
-        assert_eq!(Root::new("/").unwrap().narrowed_to("/etc").unwrap().to_string(), "/etc");
+        assert_eq!(GrantRoot::new("/").unwrap().narrowed_to("/etc").unwrap().to_string(), "/etc");
     }
 }

@@ -7,36 +7,36 @@
 mod read;
 
 use super::{
-    Glob,
-    canonical::{Json, Unclear},
+    NameGlob,
+    canonical::{Json, JsonAmbiguity},
 };
 use crate::{
     mcp::Method,
-    wire::{Kind, Message, envelope::alike},
+    wire::{Message, MessageKind, envelope::alike},
 };
 
 /// The rules of one destination.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Rules {
-    pub allow: Vec<Rule>,
-    pub confirm: Vec<Rule>,
-    pub deny: Vec<Rule>,
-    pub otherwise: Otherwise,
+pub struct ToolRules {
+    pub allow: Vec<ToolRule>,
+    pub confirm: Vec<ToolRule>,
+    pub deny: Vec<ToolRule>,
+    pub otherwise: DefaultRule,
 }
 
 /// One rule: a tool, and what its arguments are.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rule {
-    tool: Glob,
+pub struct ToolRule {
+    tool: NameGlob,
     /// Each must fit. A name with dots leads to a member of a member.
-    arguments: Vec<(Box<str>, Glob)>,
+    arguments: Vec<(Box<str>, NameGlob)>,
     /// As a person is shown it.
     shown: Box<str>,
 }
 
 /// What becomes of a call that no rule is for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Otherwise {
+pub enum DefaultRule {
     #[default]
     Allow,
     Confirm,
@@ -45,21 +45,21 @@ pub enum Otherwise {
 
 /// What the rules say of a message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict<'a> {
+pub enum RuleVerdict<'a> {
     /// No rule is for it, and it may pass.
     Free,
     Allowed(&'a str),
     Confirm(&'a str),
     Denied(&'a str),
     /// It cannot be said what it is, so it is refused.
-    Unclear(Unclear),
+    Unclear(JsonAmbiguity),
 }
 
 /// What stands for a rule where none was for a call.
 pub const OTHERWISE: &str = "otherwise";
 
-impl Rule {
-    pub fn new(tool: Glob, arguments: Vec<(Box<str>, Glob)>) -> Self {
+impl ToolRule {
+    pub fn new(tool: NameGlob, arguments: Vec<(Box<str>, NameGlob)>) -> Self {
         let wanted: Vec<String> =
             arguments.iter().map(|(path, glob)| format!("{path} = {:?}", glob.as_str())).collect();
         let shown = match wanted.is_empty() {
@@ -87,70 +87,72 @@ impl Rule {
 }
 
 /// Whether a path has more steps up in it than the pattern that it fits.
-fn climbs(glob: &Glob, path: &str) -> bool {
+fn climbs(glob: &NameGlob, path: &str) -> bool {
     let steps = |path: &str| path.split(['/', '\\']).filter(|part| *part == "..").count();
     glob.as_str().contains('/') && steps(path) > steps(glob.as_str())
 }
 
-impl Rules {
+impl ToolRules {
     /// Whether a call's arguments matter.
     fn look_at_arguments(&self) -> bool {
         self.all().any(|rule| !rule.arguments.is_empty())
     }
 
-    fn all(&self) -> impl Iterator<Item = &Rule> {
+    fn all(&self) -> impl Iterator<Item = &ToolRule> {
         self.allow.iter().chain(&self.confirm).chain(&self.deny)
     }
 
     /// What becomes of a message of a client's. What is refused beats what is confirmed, which beats what is allowed.
-    pub fn judge(&self, message: &Message) -> Verdict<'_> {
+    pub fn judge(&self, message: &Message) -> RuleVerdict<'_> {
         if message.is_odd() {
-            return Verdict::Unclear(read::oddity(message));
+            return RuleVerdict::Unclear(read::oddity(message));
         }
         match message.kind() {
-            Kind::Request(Method::ToolsCall) | Kind::Notification(Method::ToolsCall) => {}
-            _ => return Verdict::Free,
+            MessageKind::Request(Method::ToolsCall) | MessageKind::Notification(Method::ToolsCall) => {}
+            _ => return RuleVerdict::Free,
         }
-        let Some(tool) = message.string(message.params().name) else { return Verdict::Unclear(Unclear::NoName) };
+        let Some(tool) = message.string(message.params().name) else {
+            return RuleVerdict::Unclear(JsonAmbiguity::NoName);
+        };
         let arguments = message.params().arguments.filter(|_| self.look_at_arguments());
         let arguments = match arguments.map(|span| Json::read(message.text(span))).transpose() {
             Ok(arguments) => arguments,
-            Err(unclear) => return Verdict::Unclear(unclear),
+            Err(unclear) => return RuleVerdict::Unclear(unclear),
         };
         if let Some(unclear) = arguments.as_ref().and_then(|arguments| self.looks_like(arguments)) {
-            return Verdict::Unclear(unclear);
+            return RuleVerdict::Unclear(unclear);
         }
         let arguments = arguments.as_ref();
-        let find = |rules: &'_ [Rule], every| rules.iter().position(|rule| rule.is_for(&tool, arguments, every));
+        let find = |rules: &'_ [ToolRule], every| rules.iter().position(|rule| rule.is_for(&tool, arguments, every));
         if let Some(at) = find(&self.deny, false) {
-            return Verdict::Denied(self.deny[at].shown());
+            return RuleVerdict::Denied(self.deny[at].shown());
         }
         if let Some(at) = find(&self.confirm, false) {
-            return Verdict::Confirm(self.confirm[at].shown());
+            return RuleVerdict::Confirm(self.confirm[at].shown());
         }
         if let Some(at) = find(&self.allow, true) {
-            return Verdict::Allowed(self.allow[at].shown());
+            return RuleVerdict::Allowed(self.allow[at].shown());
         }
         match self.otherwise {
-            Otherwise::Allow => Verdict::Free,
-            Otherwise::Confirm => Verdict::Confirm(OTHERWISE),
-            Otherwise::Deny => Verdict::Denied(OTHERWISE),
+            DefaultRule::Allow => RuleVerdict::Free,
+            DefaultRule::Confirm => RuleVerdict::Confirm(OTHERWISE),
+            DefaultRule::Deny => RuleVerdict::Denied(OTHERWISE),
         }
     }
 
     /// An argument that is nearly called like one that a rule is about.
-    fn looks_like(&self, arguments: &Json) -> Option<Unclear> {
+    fn looks_like(&self, arguments: &Json) -> Option<JsonAmbiguity> {
         self.all().flat_map(|rule| &rule.arguments).find_map(|(path, _)| near(arguments, path))
     }
 }
 
 /// A member on the way to where a name leads that is called nearly so.
-fn near(value: &Json, path: &str) -> Option<Unclear> {
+fn near(value: &Json, path: &str) -> Option<JsonAmbiguity> {
     match value {
         Json::Object(members) => members.iter().find_map(|(name, value)| {
             heads(path).find_map(|(head, rest)| match **name == *head {
                 true => near(value, rest?),
-                false => alike(head, name).then(|| Unclear::Alike(name.clone().into_owned(), head.to_owned())),
+                false => alike(head, name).then(|| JsonAmbiguity::Alike(name.clone().into_owned(), head.to_owned())),
             })
         }),
         Json::Array(items) => items.iter().find_map(|item| near(item, path)),
@@ -199,7 +201,7 @@ pub fn is_clear(message: &Message) -> bool {
 }
 
 /// The arguments of a call, if they mean one thing only; none are an empty object.
-pub fn arguments(message: &Message) -> Result<Json<'_>, Unclear> {
+pub fn arguments(message: &Message) -> Result<Json<'_>, JsonAmbiguity> {
     if message.is_odd() {
         return Err(read::oddity(message));
     }

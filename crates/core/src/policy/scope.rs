@@ -2,16 +2,16 @@
 
 use std::fmt;
 
-use super::{Category, Preset};
+use super::{ActionCategory, Preset};
 
 /// All scopes: the name that programs use, the category of the verbs it is for, and what it means to a person.
 macro_rules! scopes {
     ($($scope:ident = $name:literal in $category:ident: $words:literal,)*) => {
         /// One thing that may be granted.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Scope { $($scope,)* }
+        pub enum GrantScope { $($scope,)* }
 
-        impl Scope {
+        impl GrantScope {
             pub const ALL: &[Self] = &[$(Self::$scope,)*];
 
             /// What programs call it.
@@ -19,8 +19,8 @@ macro_rules! scopes {
                 match self { $(Self::$scope => $name,)* }
             }
 
-            pub fn category(self) -> Category {
-                match self { $(Self::$scope => Category::$category,)* }
+            pub fn category(self) -> ActionCategory {
+                match self { $(Self::$scope => ActionCategory::$category,)* }
             }
 
             /// What it means to the person who is asked for it.
@@ -76,8 +76,11 @@ scopes! {
 }
 
 /// Other names for a scope, which requests may use.
-const ALIASES: [(&str, Scope); 3] =
-    [("open:file", Scope::ReadFiles), ("edit:buffer", Scope::EditBuffers), ("run:tests", Scope::TestCode)];
+const ALIASES: [(&str, GrantScope); 3] = [
+    ("open:file", GrantScope::ReadFiles),
+    ("edit:buffer", GrantScope::EditBuffers),
+    ("run:tests", GrantScope::TestCode),
+];
 
 /// A set of scopes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -93,7 +96,7 @@ pub struct UnknownScope {
 
 // === impl Scope ===
 
-impl Scope {
+impl GrantScope {
     pub fn named(name: &str) -> Option<Self> {
         let alias = || ALIASES.into_iter().find(|(alias, _)| *alias == name).map(|(_, scope)| scope);
         Self::ALL.iter().copied().find(|scope| scope.name() == name).or_else(alias)
@@ -110,7 +113,7 @@ impl Scopes {
     pub const NONE: Self = Self(0);
 
     pub fn all() -> Self {
-        Scope::ALL.iter().copied().collect()
+        GrantScope::ALL.iter().copied().collect()
     }
 
     /// Reads what was asked for: names, `git:*`, `*`, and presets as `preset:standard`. What a pattern stands for is
@@ -123,17 +126,17 @@ impl Scopes {
         let unknown = || UnknownScope { word: word.to_owned(), near: near(word) };
         // What leads to others is named, or it is not meant.
         if word == "*" {
-            return Ok(Self::all().without(Scope::AllNetwork.into()));
+            return Ok(Self::all().without(GrantScope::AllNetwork.into()));
         }
         if let Some(preset) = word.strip_prefix("preset:") {
             return Preset::named(preset).map(Preset::scopes).ok_or_else(unknown);
         }
         if let Some(subject) = word.strip_suffix(":*") {
-            let of = |scope: &&Scope| scope.name().split_once(':').is_some_and(|(own, _)| own == subject);
-            let all: Self = Scope::ALL.iter().filter(of).copied().collect();
+            let of = |scope: &&GrantScope| scope.name().split_once(':').is_some_and(|(own, _)| own == subject);
+            let all: Self = GrantScope::ALL.iter().filter(of).copied().collect();
             return if all.is_empty() { Err(unknown()) } else { Ok(all) };
         }
-        Scope::named(word).map(Self::from).ok_or_else(unknown)
+        GrantScope::named(word).map(Self::from).ok_or_else(unknown)
     }
 
     pub fn is_empty(self) -> bool {
@@ -144,7 +147,7 @@ impl Scopes {
         self.0.count_ones() as usize
     }
 
-    pub fn has(self, scope: Scope) -> bool {
+    pub fn has(self, scope: GrantScope) -> bool {
         self.0 & scope.bit() != 0
     }
 
@@ -163,13 +166,13 @@ impl Scopes {
         Self(self.0 & !others.0)
     }
 
-    pub fn iter(self) -> impl Iterator<Item = Scope> {
-        Scope::ALL.iter().copied().filter(move |scope| self.has(*scope))
+    pub fn iter(self) -> impl Iterator<Item = GrantScope> {
+        GrantScope::ALL.iter().copied().filter(move |scope| self.has(*scope))
     }
 
     /// Their names, in the order of the table.
     pub fn names(self) -> Vec<&'static str> {
-        self.iter().map(Scope::name).collect()
+        self.iter().map(GrantScope::name).collect()
     }
 }
 
@@ -181,14 +184,14 @@ impl std::ops::BitOr for Scopes {
     }
 }
 
-impl From<Scope> for Scopes {
-    fn from(scope: Scope) -> Self {
+impl From<GrantScope> for Scopes {
+    fn from(scope: GrantScope) -> Self {
         Self(scope.bit())
     }
 }
 
-impl FromIterator<Scope> for Scopes {
-    fn from_iter<I: IntoIterator<Item = Scope>>(scopes: I) -> Self {
+impl FromIterator<GrantScope> for Scopes {
+    fn from_iter<I: IntoIterator<Item = GrantScope>>(scopes: I) -> Self {
         scopes.into_iter().fold(Self::NONE, |all, scope| all | scope.into())
     }
 }
@@ -202,12 +205,12 @@ impl fmt::Display for Scopes {
 /// The scope with the same subject, or the same object, as a word that is none.
 fn near(word: &str) -> Option<&'static str> {
     let (subject, object) = word.split_once(':')?;
-    let like = |scope: &&Scope| {
+    let like = |scope: &&GrantScope| {
         let (own_subject, own_object) = scope.name().split_once(':').unwrap_or_default();
         own_subject == subject && own_object.trim_end_matches('s') == object.trim_end_matches('s')
     };
-    let subject_of = |scope: &&Scope| scope.name().split_once(':').is_some_and(|(own, _)| own == subject);
-    let found = Scope::ALL.iter().find(like).or_else(|| Scope::ALL.iter().find(subject_of));
+    let subject_of = |scope: &&GrantScope| scope.name().split_once(':').is_some_and(|(own, _)| own == subject);
+    let found = GrantScope::ALL.iter().find(like).or_else(|| GrantScope::ALL.iter().find(subject_of));
     found.map(|scope| scope.name())
 }
 
@@ -219,9 +222,9 @@ mod tests {
 
     #[test]
     fn every_scope_is_one_bit_and_is_found_by_its_name() {
-        assert_eq!(Scope::ALL.len(), 41);
-        for scope in Scope::ALL {
-            assert_eq!(Scope::named(scope.name()), Some(*scope));
+        assert_eq!(GrantScope::ALL.len(), 41);
+        for scope in GrantScope::ALL {
+            assert_eq!(GrantScope::named(scope.name()), Some(*scope));
             assert_eq!(Scopes::from(*scope).len(), 1);
         }
         assert_eq!(Scopes::all().len(), 41);
@@ -234,7 +237,7 @@ mod tests {
         assert_eq!(read("git:*"), "git:status git:commit git:branch");
         assert_eq!(read("read:*"), "read:files read:buffers");
         assert_eq!(read("preset:restricted"), "read:files analyze:syntax search:content");
-        let network = Scopes::from(Scope::AllNetwork);
+        let network = Scopes::from(GrantScope::AllNetwork);
         assert_eq!(Scopes::read(["*"]), Ok(Scopes::all().without(network)));
         assert_eq!(Scopes::read(["*", "network:all"]), Ok(Scopes::all()));
         assert_eq!(read("open:file"), "read:files");
@@ -251,8 +254,8 @@ mod tests {
     }
 
     fn some() -> impl Strategy<Value = Scopes> {
-        proptest::collection::vec(0..Scope::ALL.len(), 0..12)
-            .prop_map(|at| at.into_iter().map(|at| Scope::ALL[at]).collect())
+        proptest::collection::vec(0..GrantScope::ALL.len(), 0..12)
+            .prop_map(|at| at.into_iter().map(|at| GrantScope::ALL[at]).collect())
     }
 
     proptest! {

@@ -9,19 +9,19 @@ use bytes::{Bytes, BytesMut};
 use serde::de::{self, Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::{error::Category, value::RawValue};
 
-pub use self::cut::{Cut, cut_message};
+pub use self::cut::{TruncatedId, cut_message};
 use super::Method;
 
 /// Where a part of a message stands in its bytes. Messages are bounded far below 4 GiB.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct ByteSpan {
     start: u32,
     end: u32,
 }
 
 /// What a message is, by the members it has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum MessageKind {
     Request(Method),
     Notification(Method),
     Response,
@@ -31,38 +31,38 @@ pub enum Kind {
 #[derive(Clone, Debug)]
 pub struct Message {
     bytes: Bytes,
-    kind: Kind,
+    kind: MessageKind,
     /// Absent on notifications, and on the answers with `"id": null` that some servers give to them.
-    id: Option<Span>,
-    method: Option<Span>,
+    id: Option<ByteSpan>,
+    method: Option<ByteSpan>,
     params: ParamSpans,
-    result: Option<Span>,
-    error: Option<Span>,
+    result: Option<ByteSpan>,
+    error: Option<ByteSpan>,
     odd: bool,
 }
 
 /// The members of `params` that the method table says are ours. All are places of raw JSON values.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ParamSpans {
-    pub meta: Option<Span>,
+    pub meta: Option<ByteSpan>,
     /// `_meta.progressToken` of a request.
-    pub meta_token: Option<Span>,
+    pub meta_token: Option<ByteSpan>,
     /// `_meta["io.modelcontextprotocol/protocolVersion"]`: the claim to be of the modern era.
-    pub meta_version: Option<Span>,
+    pub meta_version: Option<ByteSpan>,
     /// `progressToken` of `notifications/progress`.
-    pub token: Option<Span>,
+    pub token: Option<ByteSpan>,
     /// `requestId` of `notifications/cancelled`.
-    pub request_id: Option<Span>,
-    pub name: Option<Span>,
+    pub request_id: Option<ByteSpan>,
+    pub name: Option<ByteSpan>,
     /// `arguments` of a call. Of two the last; the message is odd then.
-    pub arguments: Option<Span>,
-    pub uri: Option<Span>,
-    pub level: Option<Span>,
+    pub arguments: Option<ByteSpan>,
+    pub uri: Option<ByteSpan>,
+    pub level: Option<ByteSpan>,
     /// `mode` of `elicitation/create`.
-    pub mode: Option<Span>,
+    pub mode: Option<ByteSpan>,
     /// `requestState` and `inputResponses` of a call that goes on after a question (2026-07-28).
-    pub request_state: Option<Span>,
-    pub input_responses: Option<Span>,
+    pub request_state: Option<ByteSpan>,
+    pub input_responses: Option<ByteSpan>,
 }
 
 /// Why bytes are not one JSON-RPC message.
@@ -116,12 +116,12 @@ impl Message {
             Some(RawText(raw)) => {
                 let Some(name) = unquoted(raw) else { return shape("`method` must be a string") };
                 let method = Method::named(&name);
-                if id.is_some() { Kind::Request(method) } else { Kind::Notification(method) }
+                if id.is_some() { MessageKind::Request(method) } else { MessageKind::Notification(method) }
             }
-            None if top.result.is_some() != top.error.is_some() => Kind::Response,
+            None if top.result.is_some() != top.error.is_some() => MessageKind::Response,
             None => return shape("neither `method` nor exactly one of `result` and `error`"),
         };
-        let spot = |raw: Option<RawText>| raw.map(|part| Span::of(text, part.0));
+        let spot = |raw: Option<RawText>| raw.map(|part| ByteSpan::of(text, part.0));
         let p = top.params.unwrap_or_default();
         // Small, and read twice: once for its place, once for what is in it.
         let meta: RawMeta = match p.meta {
@@ -149,16 +149,16 @@ impl Message {
 
     /// The same message with another value, a JSON text, in the place of one of its parts. It is not read again.
     #[must_use]
-    pub fn with(&self, span: Span, value: &str) -> Self {
+    pub fn with(&self, span: ByteSpan, value: &str) -> Self {
         self.edited(&mut [(span, value)])
     }
 
     /// The same with other values in the place of some of its parts, in any order; none may overlap another. Of what is
     /// replaced only `_meta` is looked into again.
     #[must_use]
-    pub fn edited(&self, edits: &mut [(Span, &str)]) -> Self {
+    pub fn edited(&self, edits: &mut [(ByteSpan, &str)]) -> Self {
         edits.sort_unstable_by_key(|(span, _)| span.start);
-        let grown = |(span, value): &(Span, &str)| value.len() as i64 - i64::from(span.end - span.start);
+        let grown = |(span, value): &(ByteSpan, &str)| value.len() as i64 - i64::from(span.end - span.start);
         let length = self.bytes.len() as i64 + edits.iter().map(grown).sum::<i64>();
         let mut bytes = BytesMut::with_capacity(usize::try_from(length).unwrap_or_default());
         let mut done = 0;
@@ -173,14 +173,15 @@ impl Message {
             let before = edits.iter().filter(|(span, _)| span.end <= at).map(grown).sum::<i64>();
             u32::try_from(i64::from(at) + before).unwrap_or(at)
         };
-        let shifted = |part: Option<Span>| part.map(|part| Span { start: moved(part.start), end: moved(part.end) });
+        let shifted =
+            |part: Option<ByteSpan>| part.map(|part| ByteSpan { start: moved(part.start), end: moved(part.end) });
         let p = &self.params;
         let new_meta = edits.iter().find(|(span, _)| Some(*span) == p.meta);
         let (meta_token, meta_version) = match new_meta {
             Some((span, value)) => {
                 let found: RawMeta = serde_json::from_str(value).unwrap_or_default();
                 let at = moved(span.start);
-                let spot = |part: Option<RawText>| part.map(|part| Span::of(value, part.0).later(at));
+                let spot = |part: Option<RawText>| part.map(|part| ByteSpan::of(value, part.0).later(at));
                 (spot(found.token), spot(found.version))
             }
             None => (shifted(p.meta_token), shifted(p.meta_version)),
@@ -208,7 +209,7 @@ impl Message {
         &self.bytes
     }
 
-    pub fn kind(&self) -> Kind {
+    pub fn kind(&self) -> MessageKind {
         self.kind
     }
 
@@ -218,7 +219,7 @@ impl Message {
         self.odd
     }
 
-    pub fn id_span(&self) -> Option<Span> {
+    pub fn id_span(&self) -> Option<ByteSpan> {
         self.id
     }
 
@@ -246,11 +247,11 @@ impl Message {
         self.error.is_some()
     }
 
-    pub fn result_span(&self) -> Option<Span> {
+    pub fn result_span(&self) -> Option<ByteSpan> {
         self.result
     }
 
-    pub fn error_span(&self) -> Option<Span> {
+    pub fn error_span(&self) -> Option<ByteSpan> {
         self.error
     }
 
@@ -264,14 +265,14 @@ impl Message {
         serde_json::from_slice::<ParamsOnly>(&self.bytes).ok().map(|call| call.params.get())
     }
 
-    pub fn text(&self, span: Span) -> &str {
+    pub fn text(&self, span: ByteSpan) -> &str {
         // The bytes were checked as UTF-8 and the span lies on JSON tokens; an empty text is the harmless reading of
         // a span that came from another message.
         self.bytes.get(span.range()).and_then(|part| std::str::from_utf8(part).ok()).unwrap_or_default()
     }
 
     /// The string at `span`, unescaped; `None` if it is no string.
-    pub fn string(&self, span: Option<Span>) -> Option<Cow<'_, str>> {
+    pub fn string(&self, span: Option<ByteSpan>) -> Option<Cow<'_, str>> {
         unquoted(self.text(span?))
     }
 }
@@ -309,7 +310,7 @@ fn without_position(error: &serde_json::Error) -> String {
 
 // === impl Span ===
 
-impl Span {
+impl ByteSpan {
     fn of(whole: &str, part: &str) -> Self {
         let start = part.as_ptr().addr() - whole.as_ptr().addr();
         let narrow = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);

@@ -6,7 +6,7 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 
 use super::{
     Method,
-    envelope::{Kind, Message},
+    envelope::{Message, MessageKind},
     splice::push_flat,
 };
 
@@ -18,7 +18,7 @@ const READ_BYTES: usize = 32 << 10;
 
 /// Splits what a stdio server writes into lines.
 #[derive(Debug)]
-pub struct Lines {
+pub struct LineSplitter {
     buffer: BytesMut,
     /// How far the buffer is known to hold no line end.
     scanned: usize,
@@ -43,7 +43,7 @@ pub struct EventId {
 
 // === impl Lines ===
 
-impl Lines {
+impl LineSplitter {
     pub fn new(limit: usize) -> Self {
         Self { buffer: BytesMut::new(), scanned: 0, limit, skipping: None }
     }
@@ -152,7 +152,7 @@ pub fn is_log(event: &[u8]) -> bool {
     // What it carries was written by a server: a look at the text could be taken in.
     let data = memchr::memmem::find(event, b"data: ").map(|at| &event[at + 6..]).unwrap_or_default();
     let message = Message::parse(Bytes::copy_from_slice(data.trim_ascii_end()));
-    message.is_ok_and(|message| message.kind() == Kind::Notification(Method::Log))
+    message.is_ok_and(|message| message.kind() == MessageKind::Notification(Method::Log))
 }
 
 /// An event named after its message's method, for a client that wants to be told it by that (N-03).

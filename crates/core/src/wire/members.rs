@@ -74,7 +74,7 @@ impl<'a> Members<'a> {
         match self.list.iter_mut().rfind(|member| member.name == name) {
             Some(member) => member.value = value,
             None => {
-                let key = Cow::Owned(Quoted(name).to_string());
+                let key = Cow::Owned(JsonString(name).to_string());
                 self.list.push(ObjectMember { key, name: Cow::Borrowed(name), value });
             }
         }
@@ -174,9 +174,9 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
 }
 
 /// A text as a JSON string.
-pub struct Quoted<'a>(pub &'a str);
+pub struct JsonString<'a>(pub &'a str);
 
-impl fmt::Display for Quoted<'_> {
+impl fmt::Display for JsonString<'_> {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         let plain = |b: u8| b >= 0x20 && b != b'"' && b != b'\\';
         if self.0.bytes().all(plain) {
@@ -252,7 +252,7 @@ mod tests {
 
     #[test]
     fn a_text_is_quoted_as_json() {
-        assert_eq!(Quoted("a\"\\\n").to_string(), r#""a\"\\\n""#);
-        assert_eq!(Quoted("é").to_string(), "\"é\"");
+        assert_eq!(JsonString("a\"\\\n").to_string(), r#""a\"\\\n""#);
+        assert_eq!(JsonString("é").to_string(), "\"é\"");
     }
 }

@@ -2,19 +2,19 @@
 
 use bytes::{BufMut, Bytes, BytesMut};
 
-use super::envelope::{Message, Span};
+use super::envelope::{ByteSpan, Message};
 
 /// Below this a copy is cheaper than a second piece.
 const COPY_BYTES: usize = 16 << 10;
 
 /// A message in up to three pieces, so that a large answer gets another id without being copied.
 #[derive(Clone, Debug, Default)]
-pub struct Chain {
+pub struct ByteChain {
     pieces: [Bytes; 3],
 }
 
 /// Appends the message as one line, its edited spans replaced. `edits` may come in any order but must not overlap.
-pub fn push_line(out: &mut BytesMut, message: &Message, edits: &mut [(Span, &str)]) {
+pub fn push_line(out: &mut BytesMut, message: &Message, edits: &mut [(ByteSpan, &str)]) {
     edits.sort_unstable_by_key(|(span, _)| span.range().start);
     let bytes = message.bytes();
     out.reserve(bytes.len() + 64);
@@ -40,7 +40,7 @@ pub fn push_flat(out: &mut BytesMut, json: &[u8]) {
 }
 
 /// The three parts of a message around one span, the middle replaced.
-pub fn around<'a>(message: &'a Message, span: Span, text: &'a str) -> [&'a [u8]; 3] {
+pub fn around<'a>(message: &'a Message, span: ByteSpan, text: &'a str) -> [&'a [u8]; 3] {
     let bytes = message.bytes();
     let range = span.range();
     [&bytes[..range.start], text.as_bytes(), &bytes[range.end..]]
@@ -48,9 +48,9 @@ pub fn around<'a>(message: &'a Message, span: Span, text: &'a str) -> [&'a [u8];
 
 // === impl Chain ===
 
-impl Chain {
+impl ByteChain {
     /// The message with one span replaced.
-    pub fn spliced(message: &Message, span: Span, text: &str) -> Self {
+    pub fn spliced(message: &Message, span: ByteSpan, text: &str) -> Self {
         let bytes = message.bytes();
         if bytes.len() < COPY_BYTES {
             let parts = around(message, span, text);
@@ -81,7 +81,7 @@ impl Chain {
     }
 }
 
-impl From<Bytes> for Chain {
+impl From<Bytes> for ByteChain {
     fn from(whole: Bytes) -> Self {
         Self { pieces: [whole, Bytes::new(), Bytes::new()] }
     }

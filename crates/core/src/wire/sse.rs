@@ -7,7 +7,7 @@ const MAX_FIELD_BYTES: usize = 1024;
 
 /// Splits an event stream into events.
 #[derive(Debug)]
-pub struct Events {
+pub struct SseSplitter {
     buffer: BytesMut,
     scanned: usize,
     limit: usize,
@@ -27,14 +27,14 @@ pub struct Events {
 
 /// One event with data.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum SseEvent {
     /// An event of this name; `None` is the default, `message`.
     Data { name: Option<Box<str>>, data: Bytes },
     /// An event whose data was over the limit. It was not kept.
     TooLong,
 }
 
-impl Events {
+impl SseSplitter {
     pub fn new(limit: usize) -> Self {
         Self {
             buffer: BytesMut::new(),
@@ -67,7 +67,7 @@ impl Events {
     }
 
     /// The next event that has data. Events without data only move [`Self::last_id`].
-    pub fn next_event(&mut self) -> Option<Event> {
+    pub fn next_event(&mut self) -> Option<SseEvent> {
         loop {
             if let Some(first) = self.buffer.first().copied()
                 && std::mem::take(&mut self.after_cr)
@@ -155,15 +155,15 @@ impl Events {
         }
     }
 
-    fn dispatch(&mut self) -> Option<Event> {
+    fn dispatch(&mut self) -> Option<SseEvent> {
         let name = self.name.take();
         let data = self.data.split().freeze();
         self.lines = 0;
         if std::mem::take(&mut self.too_long) {
-            return Some(Event::TooLong);
+            return Some(SseEvent::TooLong);
         }
         // No data, no event: the standard says so, and priming events rely on it.
-        (!data.is_empty()).then_some(Event::Data { name, data })
+        (!data.is_empty()).then_some(SseEvent::Data { name, data })
     }
 }
 
@@ -171,17 +171,17 @@ impl Events {
 mod tests {
     use super::*;
 
-    fn read(chunks: &[&[u8]], limit: usize) -> (Vec<(String, String)>, Events) {
-        let mut events = Events::new(limit);
+    fn read(chunks: &[&[u8]], limit: usize) -> (Vec<(String, String)>, SseSplitter) {
+        let mut events = SseSplitter::new(limit);
         let mut out = Vec::new();
         for chunk in chunks {
             events.push(chunk);
             while let Some(event) = events.next_event() {
                 out.push(match event {
-                    Event::Data { name, data } => {
+                    SseEvent::Data { name, data } => {
                         (name.as_deref().unwrap_or("message").to_owned(), String::from_utf8(data.to_vec()).unwrap())
                     }
-                    Event::TooLong => ("too long".to_owned(), String::new()),
+                    SseEvent::TooLong => ("too long".to_owned(), String::new()),
                 });
             }
         }
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn an_endless_event_is_dropped_within_bounds_and_the_next_is_read() {
-        let mut events = Events::new(100);
+        let mut events = SseSplitter::new(100);
         events.push(b"data: ");
         for _ in 0..1000 {
             events.push(&[b'x'; 1000]);
@@ -229,8 +229,8 @@ mod tests {
             assert!(events.buffer.len() <= 100 + MAX_FIELD_BYTES + 1000);
         }
         events.push(b"\n\ndata: y\n\n");
-        assert_eq!(events.next_event(), Some(Event::TooLong));
-        assert_eq!(events.next_event(), Some(Event::Data { name: None, data: Bytes::from_static(b"y") }));
+        assert_eq!(events.next_event(), Some(SseEvent::TooLong));
+        assert_eq!(events.next_event(), Some(SseEvent::Data { name: None, data: Bytes::from_static(b"y") }));
     }
 
     #[test]

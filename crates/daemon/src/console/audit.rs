@@ -5,13 +5,13 @@ use prism_api::audit::AuditLine;
 use serde_json::{Map, Value};
 
 use super::{
-    page::{Page, Tone, empty, state, tag, typed, visible},
+    page::{ConsolePage, Tone, empty, state, tag, typed, visible},
     words::{Moment, ago, count},
 };
 
 /// What is known of the chain.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Chain {
+pub enum ChainStatus {
     /// Nobody has looked yet, or somebody is at it for the first time.
     #[default]
     Unknown,
@@ -32,7 +32,7 @@ const STALE_MS: i64 = 30_000;
 /// As many lines are checked in no time that a person would notice.
 const QUICK_LINES: u64 = 100_000;
 
-impl Chain {
+impl ChainStatus {
     /// Whether to look again, now that somebody looks.
     pub fn is_stale(&self, now: Moment) -> bool {
         match self {
@@ -46,16 +46,16 @@ impl Chain {
 
 /// What is shown: lines as they are in the log, newest first.
 #[derive(Debug)]
-pub struct Shown<'a> {
+pub struct AuditView<'a> {
     pub lines: &'a [AuditLine],
     /// What was searched for.
     pub query: &'a str,
-    pub chain: &'a Chain,
+    pub chain: &'a ChainStatus,
     /// Where the next page begins, if there is one.
     pub before: Option<u64>,
 }
 
-pub fn page(shown: &Shown<'_>, now: Moment) -> Markup {
+pub fn page(shown: &AuditView<'_>, now: Moment) -> Markup {
     html! {
         (chain(shown.chain, now))
         form.search role="search" data-search data-key="search" method="get" action="/console/audit" {
@@ -65,12 +65,12 @@ pub fn page(shown: &Shown<'_>, now: Moment) -> Markup {
         }
         @if shown.lines.is_empty() {
             @if shown.query.is_empty() {
-                (empty(Page::Audit, "Nothing is on record yet", &html! {
+                (empty(ConsolePage::Audit, "Nothing is on record yet", &html! {
                     "Requests, decisions and every action of a grant are written here before they happen. "
                     "At a terminal: " (typed("prism audit tail"))
                 }))
             } @else {
-                (empty(Page::Audit, "No line has that in it", &html! { "Search for less, or " a href="/console/audit" { "see all of it" } "." }))
+                (empty(ConsolePage::Audit, "No line has that in it", &html! { "Search for less, or " a href="/console/audit" { "see all of it" } "." }))
             }
         } @else {
             ol.lines data-key="lines" aria-label="Audit lines, newest first" {
@@ -83,18 +83,18 @@ pub fn page(shown: &Shown<'_>, now: Moment) -> Markup {
     }
 }
 
-fn chain(chain: &Chain, now: Moment) -> Markup {
-    let verify = html! { button.small type="button" disabled[*chain == Chain::Unknown] data-post="/console/act/verify" data-done="Checking the chain" { "Check now" } };
+fn chain(chain: &ChainStatus, now: Moment) -> Markup {
+    let verify = html! { button.small type="button" disabled[*chain == ChainStatus::Unknown] data-post="/console/act/verify" data-done="Checking the chain" { "Check now" } };
     html! {
         div.chain data-key="chain" {
             @match chain {
-                Chain::Unknown => { (state(Tone::Quiet, "checking the chain…")) span.sub {} (verify) }
-                Chain::Holds { lines, files, head, at } => {
+                ChainStatus::Unknown => { (state(Tone::Quiet, "checking the chain…")) span.sub {} (verify) }
+                ChainStatus::Holds { lines, files, head, at } => {
                     (state(Tone::Good, "chain verified"))
                     span.sub { (count(*lines, "line")) " in " (count(*files, "file")) " · head " code title=(head) { (head.get(..12).unwrap_or(head)) } " · " (ago(*at, now)) }
                     (verify)
                 }
-                Chain::Broken { why, at } => {
+                ChainStatus::Broken { why, at } => {
                     (state(Tone::Bad, "chain broken"))
                     span.sub { (visible(why)) " · " (ago(*at, now)) }
                     (verify)
@@ -185,8 +185,8 @@ mod tests {
 
     use super::*;
 
-    fn shown(lines: &[AuditLine], query: &str, chain: &Chain) -> String {
-        page(&Shown { lines, query, chain, before: Some(7) }, Moment(60_000)).into_string()
+    fn shown(lines: &[AuditLine], query: &str, chain: &ChainStatus) -> String {
+        page(&AuditView { lines, query, chain, before: Some(7) }, Moment(60_000)).into_string()
     }
 
     //
@@ -195,14 +195,14 @@ mod tests {
         let line = json!({"seq": 8, "ts": "1970-01-01T00:00:00.000000Z", "actor": "helper", "action": "write_file",
             "args": {"path": "/w/<a>"}, "result": "refused: forbidden", "hash": "ff"});
         let line = serde_json::from_value(line).unwrap();
-        let page = shown(&[line], "a&b", &Chain::Broken { why: "line 8".into(), at: Moment(0) });
+        let page = shown(&[line], "a&b", &ChainStatus::Broken { why: "line 8".into(), at: Moment(0) });
         assert!(page.contains("/w/&lt;a&gt;") && page.contains("refused: forbidden"), "{page}");
         assert!(page.contains("chain broken") && page.contains("/console/audit?q=a%26b&amp;before=7"), "{page}");
     }
 
     #[test]
     fn nothing_found_is_not_nothing_there() {
-        assert!(shown(&[], "", &Chain::Unknown).contains("Nothing is on record yet"));
-        assert!(shown(&[], "zebra", &Chain::Unknown).contains("No line has that in it"));
+        assert!(shown(&[], "", &ChainStatus::Unknown).contains("Nothing is on record yet"));
+        assert!(shown(&[], "zebra", &ChainStatus::Unknown).contains("No line has that in it"));
     }
 }

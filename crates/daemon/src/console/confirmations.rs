@@ -11,7 +11,7 @@ use serde_json::Value;
 
 use super::{
     diff::diff,
-    page::{Page, Tone, empty, state, visible},
+    page::{ConsolePage, Tone, empty, state, visible},
     words::{Moment, ago, bytes, left},
 };
 
@@ -34,7 +34,7 @@ pub fn page(all: &[ConfirmationView], now: Moment) -> Markup {
         all.iter().partition(|one| one.state == ConfirmationState::Waiting);
     html! {
         @if waiting.is_empty() {
-            (empty(Page::Confirmations, "Nothing waits for your word", &html! {
+            (empty(ConsolePage::Confirmations, "Nothing waits for your word", &html! {
                 "Commands and deletions of an agent with a grant are shown here before they run, and so is "
                 "every tool call that a " code { "confirm" } " rule matches."
             }))

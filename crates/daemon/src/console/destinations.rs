@@ -2,28 +2,29 @@
 
 use maud::{Markup, html};
 use prism_api::status::DestinationStatus;
-use prism_bridge::drive::{health, stderr::Written};
+use prism_bridge::drive::{health, stderr::StderrLine};
 
 use super::{
-    page::{Page, Tone, empty, state, tag, typed, visible},
-    trend::Line,
+    page::{ConsolePage, Tone, empty, state, tag, typed, visible},
+    trend::TrendLine,
     words::{Moment, ago, bytes, count, grouped, millis},
 };
 
 /// A destination, with what `/status` does not tell.
 #[derive(Debug)]
-pub struct Seen {
+pub struct DestinationCard {
     pub report: DestinationStatus,
-    pub trend: Line,
+    pub trend: TrendLine,
     /// The last lines of its server's stderr.
-    pub stderr: Vec<Written>,
+    pub stderr: Vec<StderrLine>,
 }
 
-pub fn page(all: &[Seen], now: Moment) -> Markup {
-    let (own, configured): (Vec<&Seen>, Vec<&Seen>) = all.iter().partition(|one| one.report.kind == "built_in");
+pub fn page(all: &[DestinationCard], now: Moment) -> Markup {
+    let (own, configured): (Vec<&DestinationCard>, Vec<&DestinationCard>) =
+        all.iter().partition(|one| one.report.kind == "built_in");
     html! {
         @if configured.is_empty() {
-            (empty(Page::Destinations, "No MCP server is configured yet", &html! {
+            (empty(ConsolePage::Destinations, "No MCP server is configured yet", &html! {
                 "Add one, and it is here at once: " (typed("prism add files -- npx -y @modelcontextprotocol/server-filesystem ."))
             }))
         } @else {
@@ -38,7 +39,7 @@ pub fn page(all: &[Seen], now: Moment) -> Markup {
     }
 }
 
-fn card(Seen { report: one, trend, stderr }: &Seen, now: Moment) -> Markup {
+fn card(DestinationCard { report: one, trend, stderr }: &DestinationCard, now: Moment) -> Markup {
     let tone = tone(one);
     let server = one.server.as_ref().map(|server| format!("{} {}", server.name, server.version));
     let number = |text: String, none: bool| html! { dd data-none[none] { (text) } };
@@ -109,7 +110,7 @@ fn card(Seen { report: one, trend, stderr }: &Seen, now: Moment) -> Markup {
     }
 }
 
-fn log_size(stderr: &[Written]) -> String {
+fn log_size(stderr: &[StderrLine]) -> String {
     if stderr.is_empty() { "nothing yet".to_owned() } else { format!("last {}", count(stderr.len() as u64, "line")) }
 }
 
@@ -139,10 +140,10 @@ mod tests {
 
     use super::*;
 
-    fn seen(name: &str, state: &str) -> Seen {
+    fn seen(name: &str, state: &str) -> DestinationCard {
         let report =
             DestinationStatus { name: name.into(), kind: "stdio".into(), state: state.into(), ..Default::default() };
-        Seen { report, trend: Line::default(), stderr: Vec::new() }
+        DestinationCard { report, trend: TrendLine::default(), stderr: Vec::new() }
     }
 
     #[test]
@@ -154,7 +155,7 @@ mod tests {
     fn what_a_server_says_is_text() {
         let mut one = seen("a", "up");
         one.report.last_error = Some(LastTrouble { text: "<script>alert(1)</script>".into(), ago_s: 3.0 });
-        one.stderr = vec![Written { text: "<img src=x>".into() }];
+        one.stderr = vec![StderrLine { text: "<img src=x>".into() }];
         let page = page(&[one], Moment(10_000)).into_string();
         assert!(page.contains("&lt;script&gt;alert(1)") && page.contains("&lt;img src=x&gt;"), "{page}");
         assert!(page.contains(">up<") && page.contains("3 s ago"), "{page}");

@@ -9,7 +9,7 @@ const MAX_LINES: usize = 2000;
 
 /// What a line of a diff is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kind {
+enum DiffRowKind {
     Hunk,
     Added,
     Removed,
@@ -17,8 +17,8 @@ enum Kind {
     Note,
 }
 
-struct Row<'a> {
-    kind: Kind,
+struct DiffRow<'a> {
+    kind: DiffRowKind,
     /// Where the line is, before and after.
     old: Option<u64>,
     new: Option<u64>,
@@ -29,7 +29,7 @@ pub fn diff(unified: &str, label: &str) -> Markup {
     let rows = rows(unified);
     let hidden = rows.len().saturating_sub(MAX_LINES);
     let count = |kind| rows.iter().filter(|row| row.kind == kind).count();
-    let (added, removed) = (count(Kind::Added), count(Kind::Removed));
+    let (added, removed) = (count(DiffRowKind::Added), count(DiffRowKind::Removed));
     html! {
         figure.diff {
             figcaption {
@@ -47,13 +47,13 @@ pub fn diff(unified: &str, label: &str) -> Markup {
     }
 }
 
-fn line(row: &Row<'_>) -> Markup {
+fn line(row: &DiffRow<'_>) -> Markup {
     let (class, sign, said) = match row.kind {
-        Kind::Hunk => ("hunk", "", ""),
-        Kind::Added => ("added", "+", "added"),
-        Kind::Removed => ("removed", "−", "removed"),
-        Kind::Same => ("same", "", ""),
-        Kind::Note => ("note", "", ""),
+        DiffRowKind::Hunk => ("hunk", "", ""),
+        DiffRowKind::Added => ("added", "+", "added"),
+        DiffRowKind::Removed => ("removed", "−", "removed"),
+        DiffRowKind::Same => ("same", "", ""),
+        DiffRowKind::Note => ("note", "", ""),
     };
     html! {
         tr class=(class) {
@@ -65,14 +65,14 @@ fn line(row: &Row<'_>) -> Markup {
     }
 }
 
-fn rows(unified: &str) -> Vec<Row<'_>> {
+fn rows(unified: &str) -> Vec<DiffRow<'_>> {
     let (mut old, mut new) = (0, 0);
     let mut in_hunk = false;
     let mut rows = Vec::new();
     for text in unified.lines() {
         if let Some((from, to)) = starts(text) {
             (old, new, in_hunk) = (from, to, true);
-            rows.push(Row { kind: Kind::Hunk, old: None, new: None, text });
+            rows.push(DiffRow { kind: DiffRowKind::Hunk, old: None, new: None, text });
             continue;
         }
         // Before the first hunk are the names of the two files, which the head says.
@@ -80,11 +80,11 @@ fn rows(unified: &str) -> Vec<Row<'_>> {
             continue;
         }
         let row = match text.split_at_checked(1) {
-            Some(("+", text)) => Row { kind: Kind::Added, old: None, new: Some(new), text },
-            Some(("-", text)) => Row { kind: Kind::Removed, old: Some(old), new: None, text },
-            Some(("\\", _)) => Row { kind: Kind::Note, old: None, new: None, text },
-            Some((" ", text)) => Row { kind: Kind::Same, old: Some(old), new: Some(new), text },
-            _ => Row { kind: Kind::Same, old: Some(old), new: Some(new), text },
+            Some(("+", text)) => DiffRow { kind: DiffRowKind::Added, old: None, new: Some(new), text },
+            Some(("-", text)) => DiffRow { kind: DiffRowKind::Removed, old: Some(old), new: None, text },
+            Some(("\\", _)) => DiffRow { kind: DiffRowKind::Note, old: None, new: None, text },
+            Some((" ", text)) => DiffRow { kind: DiffRowKind::Same, old: Some(old), new: Some(new), text },
+            _ => DiffRow { kind: DiffRowKind::Same, old: Some(old), new: Some(new), text },
         };
         old += u64::from(row.old.is_some());
         new += u64::from(row.new.is_some());
@@ -113,12 +113,12 @@ mod tests {
         assert_eq!(
             told,
             [
-                (Kind::Hunk, None, None, "@@ -3,2 +3,3 @@ fn main"),
-                (Kind::Same, Some(3), Some(3), "same"),
-                (Kind::Removed, Some(4), None, "old <b>"),
-                (Kind::Added, None, Some(4), "new"),
-                (Kind::Added, None, Some(5), "+ plus"),
-                (Kind::Note, None, None, "\\ No newline at end of file"),
+                (DiffRowKind::Hunk, None, None, "@@ -3,2 +3,3 @@ fn main"),
+                (DiffRowKind::Same, Some(3), Some(3), "same"),
+                (DiffRowKind::Removed, Some(4), None, "old <b>"),
+                (DiffRowKind::Added, None, Some(4), "new"),
+                (DiffRowKind::Added, None, Some(5), "+ plus"),
+                (DiffRowKind::Note, None, None, "\\ No newline at end of file"),
             ]
         );
         let shown = diff(DIFF, "x.rs").into_string();

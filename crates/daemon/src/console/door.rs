@@ -21,33 +21,33 @@ const MAX_LINKS: usize = 8;
 const MAX_SESSIONS: usize = 16;
 
 #[derive(Debug)]
-pub struct Door {
-    inside: Mutex<Inside>,
+pub struct ConsoleAccess {
+    inside: Mutex<ConsoleLogins>,
     /// Whoever watches looks again whether it still may.
     left: watch::Sender<()>,
 }
 
 #[derive(Debug, Default)]
-struct Inside {
+struct ConsoleLogins {
     links: VecDeque<(Token, Instant)>,
-    sessions: VecDeque<Session>,
+    sessions: VecDeque<ConsoleSession>,
 }
 
 /// A person at a browser.
 #[derive(Clone, Debug)]
-pub struct Session {
+pub struct ConsoleSession {
     /// What our own pages show with every request. They are told it once, and no other origin can read where they keep it.
     pub secret: Token,
     until: Instant,
 }
 
-impl Default for Door {
+impl Default for ConsoleAccess {
     fn default() -> Self {
         Self { inside: Mutex::default(), left: watch::Sender::new(()) }
     }
 }
 
-impl Door {
+impl ConsoleAccess {
     /// Makes a code that opens the console once.
     pub fn link(&self, now: Instant) -> Result<Token, HomeError> {
         let code = Token::random()?;
@@ -61,8 +61,8 @@ impl Door {
     }
 
     /// Opens a session with such a code, which then opens nothing any more. `None`: it was used, is too old, or never was.
-    pub fn enter(&self, code: &[u8], now: Instant) -> Result<Option<Session>, HomeError> {
-        let session = Session { secret: Token::random()?, until: now + SESSION_LASTS };
+    pub fn enter(&self, code: &[u8], now: Instant) -> Result<Option<ConsoleSession>, HomeError> {
+        let session = ConsoleSession { secret: Token::random()?, until: now + SESSION_LASTS };
         let mut inside = self.inside();
         let Some(at) = inside.links.iter().position(|(link, _)| link.matches(code)) else { return Ok(None) };
         let fresh = inside.links.remove(at).is_some_and(|(_, until)| now < until);
@@ -80,19 +80,19 @@ impl Door {
     }
 
     /// The session that a secret is of, while it lasts.
-    pub fn session(&self, secret: &[u8], now: Instant) -> Option<Session> {
+    pub fn session(&self, secret: &[u8], now: Instant) -> Option<ConsoleSession> {
         let inside = self.inside();
         inside.sessions.iter().find(|session| session.secret.matches(secret) && now < session.until).cloned()
     }
 
     /// Ends a session.
-    pub fn leave(&self, session: &Session) {
+    pub fn leave(&self, session: &ConsoleSession) {
         self.inside().sessions.retain(|one| !one.secret.matches(session.secret.expose().as_bytes()));
         self.left.send_replace(());
     }
 
     /// Returns when that session is over. Cancel safe.
-    pub async fn over(&self, session: &Session) {
+    pub async fn over(&self, session: &ConsoleSession) {
         let mut left = self.left.subscribe();
         loop {
             let is_open = self.session(session.secret.expose().as_bytes(), Instant::now()).is_some();
@@ -106,7 +106,7 @@ impl Door {
         }
     }
 
-    fn inside(&self) -> MutexGuard<'_, Inside> {
+    fn inside(&self) -> MutexGuard<'_, ConsoleLogins> {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -115,18 +115,18 @@ impl Door {
 mod tests {
     use super::*;
 
-    fn enter(door: &Door, code: &Token, now: Instant) -> Option<Session> {
+    fn enter(door: &ConsoleAccess, code: &Token, now: Instant) -> Option<ConsoleSession> {
         door.enter(code.expose().as_bytes(), now).unwrap()
     }
 
-    fn is_in(door: &Door, session: &Session, now: Instant) -> bool {
+    fn is_in(door: &ConsoleAccess, session: &ConsoleSession, now: Instant) -> bool {
         door.session(session.secret.expose().as_bytes(), now).is_some()
     }
 
     //
     #[test]
     fn a_link_opens_once_and_within_its_minute() {
-        let (door, now) = (Door::default(), Instant::now());
+        let (door, now) = (ConsoleAccess::default(), Instant::now());
         let code = door.link(now).unwrap();
         assert!(door.enter(b"guess", now).unwrap().is_none());
         assert!(enter(&door, &code, now).is_some());
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn a_session_ends_by_itself_and_by_leaving() {
-        let (door, now) = (Door::default(), Instant::now());
+        let (door, now) = (ConsoleAccess::default(), Instant::now());
         let open = || enter(&door, &door.link(now).unwrap(), now).unwrap();
         let (one, other) = (open(), open());
         assert!(is_in(&door, &one, now) && is_in(&door, &other, now));
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn there_are_never_many_links_nor_sessions() {
-        let (door, now) = (Door::default(), Instant::now());
+        let (door, now) = (ConsoleAccess::default(), Instant::now());
         let first = door.link(now).unwrap();
         let links: Vec<Token> = (0..MAX_LINKS).map(|_| door.link(now).unwrap()).collect();
         assert!(enter(&door, &first, now).is_none());
@@ -163,7 +163,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_watches_hears_that_the_session_is_over() {
-        let (door, now) = (Door::default(), Instant::now());
+        let (door, now) = (ConsoleAccess::default(), Instant::now());
         let session = enter(&door, &door.link(now).unwrap(), now).unwrap();
         let (over, ()) = tokio::join!(tokio::time::timeout(Duration::from_secs(5), door.over(&session)), async {
             tokio::task::yield_now().await;

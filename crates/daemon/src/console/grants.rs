@@ -4,10 +4,10 @@ use std::collections::HashMap;
 
 use maud::{Markup, html};
 use prism_api::gate::{ActionView, GrantView, RevokeRequest};
-use prism_core::policy::{Scope, State};
+use prism_core::policy::{GrantScope, RequestState};
 
 use super::{
-    page::{Page, Tone, empty, state, tag, typed, visible},
+    page::{ConsolePage, Tone, empty, state, tag, typed, visible},
     requests::fate,
     words::{Moment, ago, count, left},
 };
@@ -24,7 +24,7 @@ pub fn page(all: &[GrantView], now: Moment) -> Markup {
     let depth = depths(&alive);
     html! {
         @if alive.is_empty() {
-            (empty(Page::Grants, "Nobody holds a grant", &html! {
+            (empty(ConsolePage::Grants, "Nobody holds a grant", &html! {
                 "Approve a request, and who may do what is here with its timer. "
                 "At a terminal: " (typed("prism grants"))
             }))
@@ -66,7 +66,7 @@ fn card(one: &GrantView, depth: usize, below: usize, now: Moment) -> Markup {
         li.card.grant data-key=(one.session_id) data-item tabindex="0" data-depth=[(depth > 0).then_some(depth)] aria-label={ "Grant of " (one.agent_id) } {
             div.card-head {
                 h3 { (visible(&one.agent_id)) }
-                (state(if one.status == State::Active { Tone::Good } else { Tone::Quiet }, if one.status == State::Active { "in use" } else { "not used yet" }))
+                (state(if one.status == RequestState::Active { Tone::Good } else { Tone::Quiet }, if one.status == RequestState::Active { "in use" } else { "not used yet" }))
                 @if one.parent.is_some() { (tag(Tone::Quiet, "narrowed")) }
                 @if !one.degraded.is_empty() { (tag(Tone::Notice, &format!("without {}", one.degraded.join(", ")))) }
                 @if one.confirm_changes { (tag(Tone::Notice, "changes are shown first")) }
@@ -83,7 +83,7 @@ fn card(one: &GrantView, depth: usize, below: usize, now: Moment) -> Markup {
             }
             ul.scopes aria-label="May" {
                 @for name in &one.allowed_scopes {
-                    li title=[Scope::named(name).map(Scope::in_words)] { code { (name) } }
+                    li title=[GrantScope::named(name).map(GrantScope::in_words)] { code { (name) } }
                 }
             }
             ul.roots aria-label="In these folders" { @for root in &one.roots { li { code { (visible(root)) } } } }
@@ -163,7 +163,7 @@ mod tests {
             agent_id: format!("agent-{id}"),
             allowed_scopes: vec!["read:files".into()],
             roots: vec!["/work".into()],
-            status: State::Active,
+            status: RequestState::Active,
             created_at: "1970-01-01T00:00:00Z".into(),
             expires_at: "1970-01-01T00:15:00Z".into(),
             expires_in_ms: 900_000,

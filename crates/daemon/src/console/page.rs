@@ -1,7 +1,7 @@
 //! What all pages share: the frame around them, and the pieces that they are made of.
 
 use maud::{DOCTYPE, Markup, html};
-use prism_core::unseen::{Piece, pieces};
+use prism_core::unseen::{TextPiece, pieces};
 use serde_json::{Value, json};
 
 use super::{
@@ -12,7 +12,7 @@ use super::{
 
 /// The pages, in the order in which they are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Page {
+pub enum ConsolePage {
     Requests,
     Grants,
     Confirmations,
@@ -23,7 +23,7 @@ pub enum Page {
 
 /// What waits for the person.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Waiting {
+pub struct PendingCounts {
     pub requests: usize,
     pub confirmations: usize,
     /// Replies that agents owe for longer than was agreed.
@@ -32,7 +32,7 @@ pub struct Waiting {
 
 // === impl Page ===
 
-impl Page {
+impl ConsolePage {
     pub const ALL: [Self; 6] =
         [Self::Requests, Self::Grants, Self::Confirmations, Self::Audit, Self::Destinations, Self::Signals];
 
@@ -95,7 +95,7 @@ impl Page {
 
 // === impl Waiting ===
 
-impl Waiting {
+impl PendingCounts {
     /// The numbers that stand beside the pages' names.
     pub fn by_page(self) -> Value {
         json!({"requests": self.requests, "confirmations": self.confirmations, "signals": self.overdue})
@@ -104,7 +104,7 @@ impl Waiting {
 
 /// What everybody is shown at a page's address: the frame with nothing in it, and what is said to whoever has no session.
 /// Whose browser it is is not known yet, so there is nothing in it that is worth reading (H3).
-pub fn shell(page: Page) -> Markup {
+pub fn shell(page: ConsolePage) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -118,7 +118,7 @@ pub fn shell(page: Page) -> Markup {
                     header.side {
                         a.brand href="/console/requests" { (mark()) span { "Prism" } }
                         nav aria-label="Pages" {
-                            @for one in Page::ALL {
+                            @for one in ConsolePage::ALL {
                                 a.tab href={ "/console/" (one.name()) } aria-current=[(one == page).then_some("page")] {
                                     (icon(one.icon()))
                                     span { (one.title()) }
@@ -154,7 +154,7 @@ pub fn shell(page: Page) -> Markup {
 }
 
 /// What is inside `main`: the piece that is fetched once there is a session, and again when something has changed.
-pub fn part(page: Page, content: &Markup, waiting: Waiting, now: Moment) -> Markup {
+pub fn part(page: ConsolePage, content: &Markup, waiting: PendingCounts, now: Moment) -> Markup {
     html! {
         main data-now=(now.0) data-waiting=(waiting.by_page()) {
             div.head data-key="head" {
@@ -221,7 +221,7 @@ pub fn icon(lines: &str) -> Markup {
 }
 
 /// What is said where there is nothing: that this is as it should be, and what would change it.
-pub fn empty(page: Page, what: &str, next: &Markup) -> Markup {
+pub fn empty(page: ConsolePage, what: &str, next: &Markup) -> Markup {
     html! {
         div.empty data-key="empty" {
             (icon(page.icon()))
@@ -307,11 +307,11 @@ pub fn visible(text: &str) -> Markup {
         @for piece in pieces(text) {
             @match piece {
                 // A text has one line here, so a second one was not meant to be seen as one.
-                Piece::Seen(text) => {
+                TextPiece::Seen(text) => {
                     @for (at, line) in text.split('\n').enumerate() { @if at > 0 { (code('\n')) } (line) }
                 }
-                Piece::Unseen(letter) => { (code(letter)) }
-                Piece::Blanks(count) => { " " span.unseen { (count) " blanks" } " " }
+                TextPiece::Unseen(letter) => { (code(letter)) }
+                TextPiece::Blanks(count) => { " " span.unseen { (count) " blanks" } " " }
             }
         }
     }
@@ -333,8 +333,8 @@ mod tests {
 
     #[test]
     fn a_part_says_how_many_wait() {
-        let waiting = Waiting { requests: 2, overdue: 3, ..Waiting::default() };
-        let part = part(Page::Requests, &html! {}, waiting, Moment(7)).into_string();
+        let waiting = PendingCounts { requests: 2, overdue: 3, ..PendingCounts::default() };
+        let part = part(ConsolePage::Requests, &html! {}, waiting, Moment(7)).into_string();
         let said = "data-waiting=\"{&quot;confirmations&quot;:0,&quot;requests&quot;:2,&quot;signals&quot;:3}\"";
         assert!(part.contains(said) && part.contains("data-now=\"7\""), "{part}");
     }
@@ -342,9 +342,9 @@ mod tests {
     /// The CSP refuses them, so that they would do nothing; and it must be able to.
     #[test]
     fn no_page_has_inline_script_or_style() {
-        let empty = empty(Page::Audit, "nothing", &html! { (typed("prism console")) });
-        let part = part(Page::Audit, &empty, Waiting::default(), Moment(0)).into_string();
-        for page in [part, shell(Page::Audit).into_string(), login::login().into_string()] {
+        let empty = empty(ConsolePage::Audit, "nothing", &html! { (typed("prism console")) });
+        let part = part(ConsolePage::Audit, &empty, PendingCounts::default(), Moment(0)).into_string();
+        for page in [part, shell(ConsolePage::Audit).into_string(), login::login().into_string()] {
             for inline in [" style=", " onclick=", "<style", "javascript:", "<script>"] {
                 assert!(!page.contains(inline), "{inline}");
             }

@@ -2,10 +2,10 @@
 
 use maud::{Markup, html};
 use prism_api::gate::RequestView;
-use prism_core::policy::{Action, Category, Risk, Scope, State};
+use prism_core::policy::{ActionCategory, GrantScope, RequestState, Risk, VerbSpec};
 
 use super::{
-    page::{Page, Tone, empty, icon, prose, state, tag, typed, visible},
+    page::{ConsolePage, Tone, empty, icon, prose, state, tag, typed, visible},
     words::{Moment, ago, count, left, span},
 };
 
@@ -18,7 +18,7 @@ pub fn page(all: &[RequestView], now: Moment) -> Markup {
     let (open, decided): (Vec<&RequestView>, Vec<&RequestView>) = all.iter().partition(|one| is_open(one));
     html! {
         @if open.is_empty() {
-            (empty(Page::Requests, "No requests", &html! {
+            (empty(ConsolePage::Requests, "No requests", &html! {
                 "When an agent calls " (typed("prism_request_access")) ", its request appears here by itself."
             }))
         } @else {
@@ -51,7 +51,7 @@ pub fn page(all: &[RequestView], now: Moment) -> Markup {
 }
 
 fn row(one: &RequestView, now: Moment) -> Markup {
-    let words: Vec<&str> = one.scopes.iter().filter_map(|name| Scope::named(name)).map(short_words).collect();
+    let words: Vec<&str> = one.scopes.iter().filter_map(|name| GrantScope::named(name)).map(short_words).collect();
     html! {
         li data-key=(one.request_id) {
             button.row type="button" data-item data-open={ "/console/requests/" (one.request_id) } aria-haspopup="dialog" {
@@ -166,7 +166,7 @@ pub fn close() -> Markup {
     html! { button.quiet.close type="button" data-close aria-label="Close" { (icon("M4 4l8 8M12 4l-8 8")) } }
 }
 
-fn choice(one: &RequestView, scope: Scope) -> Markup {
+fn choice(one: &RequestView, scope: GrantScope) -> Markup {
     let (words, note) =
         scope.in_words().split_once("; ").map_or((scope.in_words(), None), |(words, note)| (words, Some(note)));
     html! {
@@ -205,29 +205,34 @@ fn times(one: &RequestView, longest: u64) -> Markup {
 }
 
 /// What is asked for, by category, in the table's order.
-fn grouped(one: &RequestView) -> Vec<(Category, Vec<Scope>)> {
-    let scopes: Vec<Scope> = one.scopes.iter().filter_map(|name| Scope::named(name)).collect();
-    let of = |category| scopes.iter().copied().filter(|scope| scope.category() == category).collect::<Vec<Scope>>();
-    Category::ALL.into_iter().map(|category| (category, of(category))).filter(|(_, of)| !of.is_empty()).collect()
+fn grouped(one: &RequestView) -> Vec<(ActionCategory, Vec<GrantScope>)> {
+    let scopes: Vec<GrantScope> = one.scopes.iter().filter_map(|name| GrantScope::named(name)).collect();
+    let of =
+        |category| scopes.iter().copied().filter(|scope| scope.category() == category).collect::<Vec<GrantScope>>();
+    ActionCategory::ALL.into_iter().map(|category| (category, of(category))).filter(|(_, of)| !of.is_empty()).collect()
 }
 
 /// The worst that a scope lets an agent do.
-fn risk(scope: Scope) -> Risk {
-    Action::all().filter(|action| action.needs.contains(&scope)).map(|action| action.risk).max().unwrap_or(Risk::Reads)
+fn risk(scope: GrantScope) -> Risk {
+    VerbSpec::all()
+        .filter(|action| action.needs.contains(&scope))
+        .map(|action| action.risk)
+        .max()
+        .unwrap_or(Risk::Reads)
 }
 
-fn danger(scope: Scope) -> &'static str {
+fn danger(scope: GrantScope) -> &'static str {
     match scope {
-        Scope::DeleteFiles => "deletes",
+        GrantScope::DeleteFiles => "deletes",
         _ => "runs code",
     }
 }
 
 fn is_dangerous(name: &str) -> bool {
-    Scope::named(name).is_some_and(|scope| risk(scope) >= Risk::Runs)
+    GrantScope::named(name).is_some_and(|scope| risk(scope) >= Risk::Runs)
 }
 
-fn short_words(scope: Scope) -> &'static str {
+fn short_words(scope: GrantScope) -> &'static str {
     scope.in_words().split([';', ',']).next().unwrap_or_default()
 }
 
@@ -255,14 +260,14 @@ fn is_open(one: &RequestView) -> bool {
     one.status.is_open()
 }
 
-pub fn fate(status: State) -> Markup {
+pub fn fate(status: RequestState) -> Markup {
     match status {
-        State::Requested | State::Pending => state(Tone::Notice, "waiting"),
-        State::Approved => state(Tone::Good, "approved"),
-        State::Active => state(Tone::Good, "in use"),
-        State::Denied => state(Tone::Bad, "denied"),
-        State::Revoked => state(Tone::Bad, "revoked"),
-        State::Expired => state(Tone::Quiet, "expired"),
+        RequestState::Requested | RequestState::Pending => state(Tone::Notice, "waiting"),
+        RequestState::Approved => state(Tone::Good, "approved"),
+        RequestState::Active => state(Tone::Good, "in use"),
+        RequestState::Denied => state(Tone::Bad, "denied"),
+        RequestState::Revoked => state(Tone::Bad, "revoked"),
+        RequestState::Expired => state(Tone::Quiet, "expired"),
     }
 }
 
@@ -281,7 +286,7 @@ mod tests {
             roots: vec!["/project/a".into()],
             new_roots: Vec::new(),
             reason: "fix it\n<script>".into(),
-            status: State::Pending,
+            status: RequestState::Pending,
             created_at: "1970-01-01T00:00:00Z".into(),
             expires_at: "1970-01-01T01:00:00Z".into(),
             ttl_seconds: 900,
@@ -314,7 +319,7 @@ mod tests {
 
     #[test]
     fn what_is_decided_can_not_be_decided_again() {
-        let denied = RequestView { status: State::Denied, denied_because: Some("no".into()), ..request() };
+        let denied = RequestView { status: RequestState::Denied, denied_because: Some("no".into()), ..request() };
         let shown = dialog(&denied, 28_800, Moment(0)).into_string();
         assert!(!shown.contains("data-approve") && shown.contains("denied"), "{shown}");
     }

@@ -6,7 +6,7 @@ use prism_core::{mesh::words as bells, time::parse_rfc3339};
 use serde_json::Number;
 
 use super::{
-    page::{Page, Tone, empty, state, tag, typed},
+    page::{ConsolePage, Tone, empty, state, tag, typed},
     words::{Moment, ago, millis},
 };
 
@@ -17,7 +17,7 @@ const MAX_OBLIGATIONS: usize = 50;
 pub fn page(everything: Option<&MeshOverview>, now: Moment) -> Markup {
     let Some(page) = everything else {
         return empty(
-            Page::Signals,
+            ConsolePage::Signals,
             "This daemon has no mesh",
             &html! {
                 "It needs Prism’s database. " (typed("prism doctor")) " says what is wrong with it."
@@ -27,7 +27,7 @@ pub fn page(everything: Option<&MeshOverview>, now: Moment) -> Markup {
     let MeshOverview { agents, bells, obligations, obligations_open, .. } = page;
     html! {
         @if agents.is_empty() {
-            (empty(Page::Signals, "No agents yet", &html! {
+            (empty(ConsolePage::Signals, "No agents yet", &html! {
                 "Run " (typed("prism install --all")) "; agents appear when they call " (typed("prism_start")) "."
             }))
         } @else {

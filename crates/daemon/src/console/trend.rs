@@ -18,33 +18,33 @@ const MAX_SAMPLES: usize = 60;
 
 /// The samples of all destinations.
 #[derive(Debug, Default)]
-pub struct Trend(Mutex<Samples>);
+pub struct LatencyTrends(Mutex<TrendSamples>);
 
 #[derive(Debug, Default)]
-struct Samples {
+struct TrendSamples {
     last: Option<Instant>,
-    of: BTreeMap<String, Line>,
+    of: BTreeMap<String, TrendLine>,
 }
 
 /// One destination's.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Line {
+pub struct TrendLine {
     /// What was counted up to the last sample.
-    seen: Counted,
+    seen: CallTotals,
     /// How long a call took on average, in milliseconds; `None` where there was none.
     points: VecDeque<Option<f64>>,
 }
 
 /// Calls since the daemon was started, and how long they took together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counted {
+pub struct CallTotals {
     pub calls: u64,
     pub took: Duration,
 }
 
-impl Trend {
+impl LatencyTrends {
     /// Takes a sample, if it is time. What is not named any more is forgotten.
-    pub fn sample(&self, now: Instant, counted: impl FnOnce() -> Vec<(String, Counted)>) {
+    pub fn sample(&self, now: Instant, counted: impl FnOnce() -> Vec<(String, CallTotals)>) {
         let mut samples = self.samples();
         if samples.last.is_some_and(|last| now.saturating_duration_since(last) < EVERY) {
             return;
@@ -54,21 +54,21 @@ impl Trend {
         for (name, counted) in counted() {
             // The first look tells where we are, not what happened.
             let line = before.remove(&name).map(|line| line.next(counted));
-            samples.of.insert(name, line.unwrap_or(Line { seen: counted, points: VecDeque::new() }));
+            samples.of.insert(name, line.unwrap_or(TrendLine { seen: counted, points: VecDeque::new() }));
         }
     }
 
-    pub fn of(&self, name: &str) -> Line {
+    pub fn of(&self, name: &str) -> TrendLine {
         self.samples().of.get(name).cloned().unwrap_or_default()
     }
 
-    fn samples(&self) -> MutexGuard<'_, Samples> {
+    fn samples(&self) -> MutexGuard<'_, TrendSamples> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Line {
-    fn next(mut self, counted: Counted) -> Self {
+impl TrendLine {
+    fn next(mut self, counted: CallTotals) -> Self {
         let calls = counted.calls.saturating_sub(self.seen.calls);
         let took = counted.took.saturating_sub(self.seen.took);
         #[expect(clippy::cast_precision_loss, reason = "an average, as people read it")]
@@ -137,14 +137,14 @@ const BASE: f64 = 38.0;
 mod tests {
     use super::*;
 
-    fn counted(calls: u64, ms: u64) -> Counted {
-        Counted { calls, took: Duration::from_millis(ms) }
+    fn counted(calls: u64, ms: u64) -> CallTotals {
+        CallTotals { calls, took: Duration::from_millis(ms) }
     }
 
     #[test]
     fn a_sample_is_what_happened_since_the_last_and_there_are_never_many() {
-        let (trend, start) = (Trend::default(), Instant::now());
-        let sample = |at: u32, what: Counted| trend.sample(start + EVERY * at, || vec![("a".to_owned(), what)]);
+        let (trend, start) = (LatencyTrends::default(), Instant::now());
+        let sample = |at: u32, what: CallTotals| trend.sample(start + EVERY * at, || vec![("a".to_owned(), what)]);
         sample(0, counted(5, 100));
         assert_eq!(trend.of("a").points, []);
         sample(1, counted(7, 140));
@@ -156,17 +156,17 @@ mod tests {
         }
         assert_eq!(trend.of("a").points.len(), MAX_SAMPLES);
         trend.sample(start + EVERY * 300, Vec::new);
-        assert_eq!(trend.of("a"), Line::default());
+        assert_eq!(trend.of("a"), TrendLine::default());
     }
 
     #[test]
     fn a_line_stays_within_its_box() {
-        let line = Line { seen: Counted::default(), points: [Some(1.0), Some(4.0), None, Some(2.0)].into() };
+        let line = TrendLine { seen: CallTotals::default(), points: [Some(1.0), Some(4.0), None, Some(2.0)].into() };
         let drawn = line.drawn().into_string();
         assert!(drawn.contains("2.0 ms lately, 4.0 ms at most"), "{drawn}");
         let (lines, dots) = line.strokes(4.0);
         assert_eq!(lines, "M227.8 29.2L231.9 3.0");
         assert_eq!(dots, "M240.0 20.5h.01");
-        assert!(Line::default().drawn().into_string().contains("No calls"));
+        assert!(TrendLine::default().drawn().into_string().contains("No calls"));
     }
 }

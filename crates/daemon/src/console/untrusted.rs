@@ -7,11 +7,11 @@ use super::{
     diff::diff,
     page::{prose, visible},
 };
-use prism_config::trust::Untrusted;
+use prism_config::trust::UntrustedFile;
 use prism_install::diff as changes;
 
 /// The notices, above the page; nothing if nothing waits.
-pub fn notices(waiting: &[Untrusted]) -> Markup {
+pub fn notices(waiting: &[UntrustedFile]) -> Markup {
     html! {
         @for one in waiting {
             section.trouble role="alert" data-key="untrusted" {
@@ -24,7 +24,7 @@ pub fn notices(waiting: &[Untrusted]) -> Markup {
 }
 
 /// What is new in it, for browsers and editors. Secrets are not shown: both keep what they have seen.
-pub fn difference(one: &Untrusted) -> String {
+pub fn difference(one: &UntrustedFile) -> String {
     changes::text(&changes::lines(&one.path, one.seen.as_deref(), Some(&one.text)))
 }
 
@@ -35,7 +35,7 @@ mod tests {
     // C1
     #[test]
     fn a_config_that_was_not_seen_is_shown_with_its_difference_and_what_to_type() {
-        let one = Untrusted {
+        let one = UntrustedFile {
             path: "/project/prism.toml".into(),
             text: "[server.evil]\ncommand = [\"sh\", \"-c\", \"<b>\u{202e}x\"]\nenv = { API_KEY = \"hidden\" }\n"
                 .to_owned(),

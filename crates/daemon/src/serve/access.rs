@@ -16,16 +16,16 @@ use prism_api::{
     },
     refusal::RefusedAnswer,
 };
-use prism_gate::{Gate, Given, Trouble, read_id};
-use prism_store::audit::Query;
+use prism_gate::{Gate, GateError, IssuedGrant, read_id};
+use prism_store::audit::AuditQuery;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    Server,
-    body::Body,
-    fault::{self, Denial},
+    DaemonSnapshot,
+    body::ResponseBody,
+    fault::{self, RequestDenial},
     guard, onlooker,
     request::read,
     route::Answering,
@@ -39,14 +39,14 @@ const MAX_LINES: usize = 1000;
 
 /// By what a person or an agent came, as the record says it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Caller {
+enum AccessChannel {
     CommandLine,
     Http,
 }
 
 /// What can be asked of the gate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum GateRoute {
     Request,
     Claim,
     Requests,
@@ -65,7 +65,7 @@ pub(super) enum Way {
 }
 
 /// By what somebody is let in.
-enum Key {
+enum CredentialKind {
     /// The client's token: who has it may ask.
     Client,
     Management,
@@ -73,7 +73,7 @@ enum Key {
     Grant,
 }
 
-impl Way {
+impl GateRoute {
     /// What is below `/mcp/`.
     pub(super) fn named(below: &str, more: Option<&str>) -> Option<Self> {
         Some(match (below, more) {
@@ -116,14 +116,14 @@ impl Way {
     }
 
     fn is_read(self) -> bool {
-        use Way::*;
+        use GateRoute::*;
         matches!(self, Requests | Sessions | Confirmations | Events | EventSocket | Logs | Plugins | Session(_))
     }
 }
 
 // === impl Caller ===
 
-impl Caller {
+impl AccessChannel {
     /// Whoever has the management secret may call itself what it likes: this is for the reader of a record, and no proof. An
     /// agent has the clients' token, and what it calls itself is not passed on to the person who decides. (R-38)
     fn of(gate: &Gate, headers: &HeaderMap) -> Self {
@@ -150,37 +150,45 @@ impl Caller {
 }
 
 /// Answers what came to the gate. The head is read here, before anything is waited for.
-pub(super) fn answer(server: &Arc<Server>, way: Way, request: Request<Incoming>) -> Result<Answering, Denial> {
-    let gate = server.gate.clone().ok_or(Denial::NoRoute)?;
+pub(super) fn answer(
+    server: &Arc<DaemonSnapshot>,
+    way: GateRoute,
+    request: Request<Incoming>,
+) -> Result<Answering, RequestDenial> {
+    let gate = server.gate.clone().ok_or(RequestDenial::NoRoute)?;
     if server.is_stopping() {
-        return Err(Denial::Stopping);
+        return Err(RequestDenial::Stopping);
     }
     let method = if way.is_read() { Method::GET } else { Method::POST };
     if *request.method() != method {
-        return Err(Denial::Method { allowed: if way.is_read() { "GET" } else { "POST" } });
+        return Err(RequestDenial::Method { allowed: if way.is_read() { "GET" } else { "POST" } });
     }
-    let told = |trouble: Trouble| -> Result<Answering, Denial> { Ok(Box::pin(std::future::ready(refused(&trouble)))) };
+    let told = |trouble: GateError| -> Result<Answering, RequestDenial> {
+        Ok(Box::pin(std::future::ready(refused(&trouble))))
+    };
     if let Err(trouble) = check_url(&gate, way.name(), request.uri().query()) {
         return told(trouble);
     }
     let key = match way {
-        Way::Session(id) => return socket::session(server, gate, id, request),
-        Way::Request | Way::Claim => Key::Client,
-        Way::Narrow => Key::Grant,
+        GateRoute::Session(id) => return socket::session(server, gate, id, request),
+        GateRoute::Request | GateRoute::Claim => CredentialKind::Client,
+        GateRoute::Narrow => CredentialKind::Grant,
         // A holder may give up what is its own.
-        Way::Revoke if !is_management(&gate, request.headers()) && bearer(request.headers()).is_some() => Key::Grant,
-        _ => Key::Management,
+        GateRoute::Revoke if !is_management(&gate, request.headers()) && bearer(request.headers()).is_some() => {
+            CredentialKind::Grant
+        }
+        _ => CredentialKind::Management,
     };
     if let Err(trouble) = check_key(server, &gate, &key, way.name(), request.headers()) {
         return told(trouble);
     }
     match way {
-        Way::EventSocket => return socket::events(server, &gate, request),
-        Way::Events => return Ok(Box::pin(async move { onlooker::stream(gate.events.listen()) })),
+        GateRoute::EventSocket => return socket::events(server, &gate, request),
+        GateRoute::Events => return Ok(Box::pin(async move { onlooker::stream(gate.events.listen()) })),
         _ => {}
     }
     let token = bearer(request.headers()).map(<[u8]>::to_vec);
-    let caller = Caller::of(&gate, request.headers());
+    let caller = AccessChannel::of(&gate, request.headers());
     let query = request.uri().query().unwrap_or_default().to_owned();
     let body = request.into_body();
     Ok(Box::pin(async move {
@@ -190,7 +198,7 @@ pub(super) fn answer(server: &Arc<Server>, way: Way, request: Request<Incoming>)
         };
         // In a task of its own: a client that leaves must not leave half a thing done.
         let work = tokio::spawn(async move { done(&gate, (way, caller), &key, token, &query, &body).await });
-        let bug = |_| Err(Trouble::new("failed", 500, "Prism has a bug there; its log has more"));
+        let bug = |_| Err(GateError::new("failed", 500, "Prism has a bug there; its log has more"));
         match work.await.unwrap_or_else(bug) {
             Ok(result) => fault::json(StatusCode::OK, result.to_string()),
             Err(trouble) => refused(&trouble),
@@ -200,49 +208,53 @@ pub(super) fn answer(server: &Arc<Server>, way: Way, request: Request<Incoming>)
 
 async fn done(
     gate: &Gate,
-    (way, caller): (Way, Caller),
-    key: &Key,
+    (way, caller): (GateRoute, AccessChannel),
+    key: &CredentialKind,
     token: Option<Vec<u8>>,
     query: &str,
     body: &Bytes,
-) -> Result<Value, Trouble> {
+) -> Result<Value, GateError> {
     let token = token.unwrap_or_default();
     Ok(match way {
-        Way::Request => {
+        GateRoute::Request => {
             let asker = AskerView { via: caller.via().to_owned(), ..AskerView::default() };
             json!(gate.request(parsed::<AccessRequest>(body)?, asker).await?)
         }
-        Way::Claim => {
+        GateRoute::Claim => {
             let ClaimRequest { request_id, claim, wait_seconds } = parsed(body)?;
             json!(gate.claim(read_id(&request_id)?, &claim, Duration::from_secs(wait_seconds)).await?)
         }
-        Way::Approve => json!(issued(&gate.approve(parsed::<ApproveRequest>(body)?, caller.name(), true).await?)),
-        Way::Deny => {
+        GateRoute::Approve => json!(issued(&gate.approve(parsed::<ApproveRequest>(body)?, caller.name(), true).await?)),
+        GateRoute::Deny => {
             let DenyRequest { request_id, reason } = parsed(body)?;
             json!(outcome(gate.deny(read_id(&request_id)?, reason, caller.name()).await?))
         }
-        Way::Revoke => {
+        GateRoute::Revoke => {
             let RevokeRequest { session_id } = parsed(body)?;
             let session_id = read_id(&session_id)?;
             let taken = match key {
-                Key::Grant => gate.give_up(&gate.hold(None, &token)?, session_id).await?,
-                Key::Client | Key::Management => gate.revoke(session_id, caller.name()).await?,
+                CredentialKind::Grant => gate.give_up(&gate.hold(None, &token)?, session_id).await?,
+                CredentialKind::Client | CredentialKind::Management => gate.revoke(session_id, caller.name()).await?,
             };
             json!(taken)
         }
-        Way::Narrow => json!(issued(&gate.narrow(&gate.hold(None, &token)?, parsed::<NarrowRequest>(body)?).await?)),
-        Way::Confirm => json!(outcome(gate.confirm(parsed::<ConfirmRequest>(body)?, caller.name()).await?)),
-        Way::Requests => {
+        GateRoute::Narrow => {
+            json!(issued(&gate.narrow(&gate.hold(None, &token)?, parsed::<NarrowRequest>(body)?).await?))
+        }
+        GateRoute::Confirm => json!(outcome(gate.confirm(parsed::<ConfirmRequest>(body)?, caller.name()).await?)),
+        GateRoute::Requests => {
             let status = value(query, "status").map(str::to_ascii_uppercase);
             let mut requests = gate.requests(flag(query, "open"))?;
             requests.retain(|view| status.as_deref().is_none_or(|status| view.status.name() == status));
             json!(RequestsPage { requests })
         }
-        Way::Sessions => json!(GrantsPage { sessions: gate.grants(!flag(query, "all"))? }),
-        Way::Confirmations => json!(ConfirmationsPage { confirmations: gate.confirmations(!flag(query, "all"))? }),
-        Way::Logs => json!(logs(gate, query).await?),
-        Way::Plugins => json!(PluginsPage { plugins: gate.router().plugins() }),
-        Way::Events | Way::EventSocket | Way::Session(_) => json!({}),
+        GateRoute::Sessions => json!(GrantsPage { sessions: gate.grants(!flag(query, "all"))? }),
+        GateRoute::Confirmations => {
+            json!(ConfirmationsPage { confirmations: gate.confirmations(!flag(query, "all"))? })
+        }
+        GateRoute::Logs => json!(logs(gate, query).await?),
+        GateRoute::Plugins => json!(PluginsPage { plugins: gate.router().plugins() }),
+        GateRoute::Events | GateRoute::EventSocket | GateRoute::Session(_) => json!({}),
     })
 }
 
@@ -252,28 +264,28 @@ pub(super) fn outcome(unwritten: Option<String>) -> DecisionTaken {
 }
 
 /// The log, the newest line first.
-async fn logs(gate: &Gate, query: &str) -> Result<AuditPage, Trouble> {
+async fn logs(gate: &Gate, query: &str) -> Result<AuditPage, GateError> {
     let text = |name: &str| value(query, name).filter(|text| !text.is_empty()).map(unescaped);
     let number = |name: &str| value(query, name).and_then(|text| text.parse::<u64>().ok());
     let limit = number("limit").and_then(|limit| usize::try_from(limit).ok()).unwrap_or(100).min(MAX_LINES);
-    let query = Query {
+    let query = AuditQuery {
         actor: text("actor"),
         action: text("action"),
         session: text("session"),
         text: text("q"),
         before_seq: number("before"),
         limit,
-        ..Query::default()
+        ..AuditQuery::default()
     };
     Ok(AuditPage { logs: gate.lines(query).await? })
 }
 
-pub(super) fn parsed<T: DeserializeOwned>(body: &Bytes) -> Result<T, Trouble> {
-    serde_json::from_slice(body).map_err(|error| Trouble::bad(format!("the body is not what this takes: {error}")))
+pub(super) fn parsed<T: DeserializeOwned>(body: &Bytes) -> Result<T, GateError> {
+    serde_json::from_slice(body).map_err(|error| GateError::bad(format!("the body is not what this takes: {error}")))
 }
 
 /// The answer to an approval (A-02): its time is in seconds since 1970.
-fn issued(given: &Given) -> GrantIssued {
+fn issued(given: &IssuedGrant) -> GrantIssued {
     GrantIssued {
         session_id: given.id.to_string(),
         session_token: given.token.as_ref().map(|token| token.expose().to_owned()),
@@ -284,17 +296,17 @@ fn issued(given: &Given) -> GrantIssued {
 // --- Who may come in ---
 
 /// Secrets in a URL end in logs, histories and referrers.
-pub(super) fn check_url(gate: &Gate, what: &'static str, query: Option<&str>) -> Result<(), Trouble> {
+pub(super) fn check_url(gate: &Gate, what: &'static str, query: Option<&str>) -> Result<(), GateError> {
     if guard::names_secret(query) {
         gate.metrics.failed_auth("url");
         gate.record_refusal("?", what, &json!({}), "a secret in a URL");
-        return Err(Trouble::bad("a secret has no place in a URL; send it as `Authorization: Bearer …`"));
+        return Err(GateError::bad("a secret has no place in a URL; send it as `Authorization: Bearer …`"));
     }
     Ok(())
 }
 
 /// Puts on record whom the first door has turned away already.
-pub(super) fn turned_away(server: &Server, way: Way, denial: &Denial) {
+pub(super) fn turned_away(server: &DaemonSnapshot, way: GateRoute, denial: &RequestDenial) {
     if let Some(gate) = &server.gate {
         gate.metrics.failed_auth("origin");
         gate.record_refusal("?", way.name(), &json!({}), denial.reason());
@@ -303,37 +315,45 @@ pub(super) fn turned_away(server: &Server, way: Way, denial: &Denial) {
 
 /// The answer to whoever asks for what needs the management secret and does not show it, or comes from another page.
 pub(super) fn not_management(
-    server: &Server,
+    server: &DaemonSnapshot,
     gate: &Gate,
     what: &'static str,
     headers: &HeaderMap,
-) -> Option<Response<Body>> {
-    check_key(server, gate, &Key::Management, what, headers).err().map(|trouble| refused(&trouble))
+) -> Option<Response<ResponseBody>> {
+    check_key(server, gate, &CredentialKind::Management, what, headers).err().map(|trouble| refused(&trouble))
 }
 
-fn check_key(server: &Server, gate: &Gate, key: &Key, what: &'static str, headers: &HeaderMap) -> Result<(), Trouble> {
-    let turned_away = |trouble: Trouble| {
+fn check_key(
+    server: &DaemonSnapshot,
+    gate: &Gate,
+    key: &CredentialKind,
+    what: &'static str,
+    headers: &HeaderMap,
+) -> Result<(), GateError> {
+    let turned_away = |trouble: GateError| {
         gate.metrics.failed_auth(what);
         gate.record_refusal("?", what, &json!({}), trouble.code);
         trouble
     };
     if !is_same_origin(headers) {
-        return Err(turned_away(Trouble::forbidden("a page of another origin has no business here")));
+        return Err(turned_away(GateError::forbidden("a page of another origin has no business here")));
     }
     let is_let_in = match key {
-        Key::Client => guard::check_token(server, headers).is_ok() || is_management(gate, headers),
-        Key::Management => is_management(gate, headers),
-        Key::Grant => bearer(headers).is_some(),
+        CredentialKind::Client => guard::check_token(server, headers).is_ok() || is_management(gate, headers),
+        CredentialKind::Management => is_management(gate, headers),
+        CredentialKind::Grant => bearer(headers).is_some(),
     };
     if is_let_in {
         return Ok(());
     }
     Err(turned_away(match key {
-        Key::Management => Trouble::unauthorized(
+        CredentialKind::Management => GateError::unauthorized(
             "this needs the management secret, which agents do not have: `Authorization: Bearer` and what is in \
              management-token in Prism's folder (or MCP_TOKEN)",
         ),
-        Key::Client | Key::Grant => Trouble::unauthorized("this needs a token: `Authorization: Bearer …`"),
+        CredentialKind::Client | CredentialKind::Grant => {
+            GateError::unauthorized("this needs a token: `Authorization: Bearer …`")
+        }
     }))
 }
 
@@ -357,7 +377,7 @@ pub(super) fn bearer(headers: &HeaderMap) -> Option<&[u8]> {
 
 // --- Answers ---
 
-pub(super) fn refused(trouble: &Trouble) -> Response<Body> {
+pub(super) fn refused(trouble: &GateError) -> Response<ResponseBody> {
     let status = StatusCode::from_u16(trouble.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     let mut response = fault::json(status, json!(RefusedAnswer { error: trouble.told() }).to_string());
     if let Some(ms) = trouble.retry_after_ms {

@@ -13,47 +13,47 @@ use hyper::body::{Frame, SizeHint};
 use prism_core::{
     mcp::link::StreamKey,
     wire::{
-        Chain, Kind, Message, frame,
-        sse::{Event, Events},
+        ByteChain, Message, MessageKind, frame,
+        sse::{SseEvent, SseSplitter},
     },
 };
 
 use tokio::sync::mpsc::Receiver;
 
-use super::plain::PlainStream;
+use super::plain::LegacySseStream;
 use prism_bridge::{
-    access::Pending,
-    drive::{Command, LinkHandle, hub::Listening, outlet::Reader, sessions::Busy},
+    access::TrackedRequest,
+    drive::{LinkCommand, LinkHandle, hub::HubSubscription, outlet::OutletReader, sessions::BusyGuard},
 };
 
-pub enum Body {
+pub enum ResponseBody {
     Empty,
-    Whole(Chain),
+    Whole(ByteChain),
     Stream(Box<EventStream>),
     /// The one stream of a 2024-11-05 session.
-    Plain(Box<PlainStream>),
+    Plain(Box<LegacySseStream>),
     /// A stream of changes of several servers.
-    Merged(Box<Merged>),
+    Merged(Box<MergedStream>),
     /// What somebody makes piece by piece. Its end is the answer's.
     Fed(Box<Receiver<Bytes>>),
 }
 
 /// An open stream. Dropping it, which is how a client's leaving looks from here, tells the link.
 pub struct EventStream {
-    reader: Reader,
+    reader: OutletReader,
     link: LinkHandle,
     stream: StreamKey,
-    busy: Option<Busy>,
-    record: Option<Pending>,
+    busy: Option<BusyGuard>,
+    record: Option<TrackedRequest>,
 }
 
 impl EventStream {
-    pub fn new(reader: Reader, link: LinkHandle, stream: StreamKey, busy: Option<Busy>) -> Self {
+    pub fn new(reader: OutletReader, link: LinkHandle, stream: StreamKey, busy: Option<BusyGuard>) -> Self {
         Self { reader, link, stream, busy, record: None }
     }
 
     /// Keeps the record of the request until the stream ends: only then is the request over.
-    pub fn record_at_end(&mut self, record: Pending) {
+    pub fn record_at_end(&mut self, record: TrackedRequest) {
         self.record = Some(record);
     }
 
@@ -68,23 +68,23 @@ impl EventStream {
 }
 
 /// Streams of changes that reach a client as one: the hub's own, and those of its members. It ends with the hub's own.
-pub struct Merged {
+pub struct MergedStream {
     ready: VecDeque<Bytes>,
     home: EventStream,
-    members: Vec<(EventStream, Events)>,
+    members: Vec<(EventStream, SseSplitter)>,
     by_method: bool,
-    _listening: Listening,
+    _listening: HubSubscription,
 }
 
-impl Merged {
+impl MergedStream {
     /// Streams whose acknowledgements were read: `first` says all that they said. What came with them is still in their
     /// readers.
     pub fn new(
         first: Bytes,
-        (home, mut early): (EventStream, Events),
-        members: Vec<(EventStream, Events)>,
+        (home, mut early): (EventStream, SseSplitter),
+        members: Vec<(EventStream, SseSplitter)>,
         by_method: bool,
-        listening: Listening,
+        listening: HubSubscription,
     ) -> Self {
         let mut merged = Self { ready: VecDeque::from([first]), home, members, by_method, _listening: listening };
         merged.take(&mut early, true);
@@ -97,15 +97,15 @@ impl Merged {
     }
 
     /// Keeps the record of the request until the stream ends.
-    pub fn record_at_end(&mut self, record: Pending) {
+    pub fn record_at_end(&mut self, record: TrackedRequest) {
         self.home.record_at_end(record);
     }
 
     /// Takes over what a stream has said. That a member's is over is the member's affair.
-    fn take(&mut self, events: &mut Events, with_end: bool) {
+    fn take(&mut self, events: &mut SseSplitter, with_end: bool) {
         while let Some(event) = events.next_event() {
-            let Event::Data { data, .. } = event else { continue };
-            let is_note = Message::parse(data.clone()).is_ok_and(|m| matches!(m.kind(), Kind::Notification(_)));
+            let SseEvent::Data { data, .. } = event else { continue };
+            let is_note = Message::parse(data.clone()).is_ok_and(|m| matches!(m.kind(), MessageKind::Notification(_)));
             if is_note || with_end {
                 let event = frame::event(None, &[&data]);
                 self.ready.push_back(if self.by_method { frame::by_method(&event) } else { event });
@@ -144,11 +144,11 @@ impl Drop for EventStream {
             busy.breaks_off();
         }
         // A full mailbox is no loss: the link finds the reader gone at the next event or keep-alive.
-        let _ = self.link.commands.try_send(Command::StreamGone { stream: self.stream });
+        let _ = self.link.commands.try_send(LinkCommand::StreamGone { stream: self.stream });
     }
 }
 
-impl hyper::body::Body for Body {
+impl hyper::body::Body for ResponseBody {
     type Data = Bytes;
     type Error = Infallible;
 
@@ -182,15 +182,15 @@ impl hyper::body::Body for Body {
 }
 
 /// What was read of a stream, which is in the record of its request where bodies are.
-fn noted(read: Poll<Option<Bytes>>, record: &mut Option<Pending>) -> Poll<Option<Bytes>> {
+fn noted(read: Poll<Option<Bytes>>, record: &mut Option<TrackedRequest>) -> Poll<Option<Bytes>> {
     if let (Poll::Ready(Some(piece)), Some(record)) = (&read, record) {
         record.streamed(piece);
     }
     read
 }
 
-impl From<String> for Body {
+impl From<String> for ResponseBody {
     fn from(text: String) -> Self {
-        Self::Whole(Chain::from(Bytes::from(text)))
+        Self::Whole(ByteChain::from(Bytes::from(text)))
     }
 }

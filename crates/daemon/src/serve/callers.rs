@@ -7,25 +7,25 @@ use std::{
 };
 
 use prism_api::status::{ModernClientStatus, PeerName};
-use prism_bridge::drive::visitor::{self, Way};
+use prism_bridge::drive::visitor::{self, ClientTransport};
 
 /// Clients that are remembered. Beyond it the one that was not heard of for the longest time is forgotten.
 const MAX_CALLERS: usize = 32;
 
 #[derive(Default)]
-pub(super) struct Callers(Mutex<VecDeque<(Seen, Instant)>>);
+pub(super) struct ModernClients(Mutex<VecDeque<(ClientSighting, Instant)>>);
 
 #[derive(Clone, PartialEq, Eq)]
-struct Seen {
+struct ClientSighting {
     client: Option<(String, String)>,
-    way: Way,
+    way: ClientTransport,
     destination: Option<String>,
 }
 
-impl Callers {
+impl ModernClients {
     /// Notes a client by its `clientInfo`, at a destination or at the hub.
-    pub(super) fn note(&self, info: &str, destination: Option<String>, way: Way) {
-        let seen = Seen { client: visitor::read(info), way, destination };
+    pub(super) fn note(&self, info: &str, destination: Option<String>, way: ClientTransport) {
+        let seen = ClientSighting { client: visitor::read(info), way, destination };
         let mut callers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         callers.retain(|(known, _)| *known != seen);
         callers.truncate(MAX_CALLERS - 1);
@@ -35,7 +35,7 @@ impl Callers {
     /// The last one first.
     pub(super) fn list(&self) -> Vec<ModernClientStatus> {
         let callers = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let told = |(Seen { client, way, destination }, at): (Seen, Instant)| ModernClientStatus {
+        let told = |(ClientSighting { client, way, destination }, at): (ClientSighting, Instant)| ModernClientStatus {
             client: client.map(|(name, version)| PeerName { name, version }),
             transport: way.name().to_owned(),
             destination,
@@ -51,11 +51,11 @@ mod tests {
 
     #[test]
     fn each_client_is_listed_once_and_the_oldest_is_forgotten() {
-        let callers = Callers::default();
+        let callers = ModernClients::default();
         for number in 0..MAX_CALLERS + 8 {
-            callers.note(&format!(r#"{{"name":"c{number}"}}"#), None, Way::Http);
+            callers.note(&format!(r#"{{"name":"c{number}"}}"#), None, ClientTransport::Http);
         }
-        callers.note(r#"{"name":"c20"}"#, None, Way::Http);
+        callers.note(r#"{"name":"c20"}"#, None, ClientTransport::Http);
         let names: Vec<String> = callers.list().into_iter().filter_map(|caller| Some(caller.client?.name)).collect();
         assert_eq!((names.len(), names[0].as_str(), names[1].as_str()), (MAX_CALLERS, "c20", "c39"));
         assert_eq!(names.iter().filter(|name| *name == "c20").count(), 1);

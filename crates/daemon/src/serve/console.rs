@@ -27,17 +27,17 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    Server,
-    body::Body,
-    fault::{self, Denial},
+    DaemonSnapshot,
+    body::ResponseBody,
+    fault::{self, RequestDenial},
     request::{is_json, read},
     route::Answering,
 };
 use crate::console::{
     assets::Asset,
-    door::Session,
+    door::ConsoleSession,
     login,
-    page::{self, Page},
+    page::{self, ConsolePage},
 };
 
 /// Who decides, as the audit has it.
@@ -56,20 +56,20 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; c
 
 /// What is asked for, below `/console`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum ConsoleRoute {
     /// `/console` itself.
     Front,
     Login,
     Logout,
     Events,
-    Page(Page),
+    Page(ConsolePage),
     /// One request's dialog.
     Request(String),
     Asset(String),
-    Act(acts::Act),
+    Act(acts::ConsoleAction),
 }
 
-impl Way {
+impl ConsoleRoute {
     /// Whether there is something to see without a session: what everybody is shown, and says nothing.
     fn has_shell(&self, query: &str) -> bool {
         match self {
@@ -86,36 +86,41 @@ impl Way {
             (Some("logout"), None) => Self::Logout,
             (Some("events"), None) => Self::Events,
             (Some("assets"), Some(name)) => Self::Asset(name.to_owned()),
-            (Some("act"), Some(name)) => Self::Act(acts::Act::named(name)?),
+            (Some("act"), Some(name)) => Self::Act(acts::ConsoleAction::named(name)?),
             (Some("requests"), Some(id)) => Self::Request(id.to_owned()),
-            (Some(name), None) => Self::Page(Page::named(name)?),
+            (Some(name), None) => Self::Page(ConsolePage::named(name)?),
             _ => return None,
         })
     }
 }
 
 /// Answers what came to the console. The head is read here, before anything is waited for.
-pub(super) fn answer(server: &Arc<Server>, way: Way, request: Request<Incoming>) -> Result<Answering, Denial> {
+pub(super) fn answer(
+    server: &Arc<DaemonSnapshot>,
+    way: ConsoleRoute,
+    request: Request<Incoming>,
+) -> Result<Answering, RequestDenial> {
     if server.is_stopping() {
-        return Err(Denial::Stopping);
+        return Err(RequestDenial::Stopping);
     }
     let (method, headers) = (request.method().clone(), request.headers());
-    let is_change = matches!(way, Way::Act(_) | Way::Logout) || (way == Way::Login && method == Method::POST);
+    let is_change = matches!(way, ConsoleRoute::Act(_) | ConsoleRoute::Logout)
+        || (way == ConsoleRoute::Login && method == Method::POST);
     let is_shell = !is_change && way.has_shell(request.uri().query().unwrap_or_default());
     match (is_change, &method) {
         (true, &Method::POST) | (false, &Method::GET | &Method::HEAD) => {}
-        _ => return Err(Denial::Method { allowed: if is_change { "POST" } else { "GET, HEAD" } }),
+        _ => return Err(RequestDenial::Method { allowed: if is_change { "POST" } else { "GET, HEAD" } }),
     }
     if !comes_from_here(headers, is_change, is_shell) {
         turned_away(server, "origin");
         return Ok(now(told(StatusCode::FORBIDDEN, "forbidden", "only the console's own pages may do that")));
     }
     match way {
-        Way::Asset(name) => return Ok(now(asset(&name))),
-        Way::Front => return Ok(now(moved("/console/requests"))),
-        Way::Login if is_shell => return Ok(now(html(StatusCode::OK, login::login()))),
-        Way::Page(page) if is_shell => return Ok(now(html(StatusCode::OK, page::shell(page)))),
-        Way::Login => return enter(server, request),
+        ConsoleRoute::Asset(name) => return Ok(now(asset(&name))),
+        ConsoleRoute::Front => return Ok(now(moved("/console/requests"))),
+        ConsoleRoute::Login if is_shell => return Ok(now(html(StatusCode::OK, login::login()))),
+        ConsoleRoute::Page(page) if is_shell => return Ok(now(html(StatusCode::OK, page::shell(page)))),
+        ConsoleRoute::Login => return enter(server, request),
         _ => {}
     }
     match session(server, headers, Instant::now()) {
@@ -131,25 +136,29 @@ pub(super) fn answer(server: &Arc<Server>, way: Way, request: Request<Incoming>)
 }
 
 /// The session that a request shows.
-pub(super) fn session(server: &Server, headers: &HeaderMap, now: Instant) -> Option<Session> {
+pub(super) fn session(server: &DaemonSnapshot, headers: &HeaderMap, now: Instant) -> Option<ConsoleSession> {
     server.console().door.session(headers.get(SECRET)?.as_bytes(), now)
 }
 
 /// Answers somebody who has a session.
-fn inside(server: &Arc<Server>, (way, session): (Way, Session), request: Request<Incoming>) -> Answering {
+fn inside(
+    server: &Arc<DaemonSnapshot>,
+    (way, session): (ConsoleRoute, ConsoleSession),
+    request: Request<Incoming>,
+) -> Answering {
     let server = server.clone();
     match way {
-        Way::Logout => {
+        ConsoleRoute::Logout => {
             server.console().door.leave(&session);
             now(guarded(fault::json(StatusCode::OK, "{}".to_owned())))
         }
-        Way::Events => now(guarded(watch::watch(&server, session))),
-        Way::Page(page) => {
+        ConsoleRoute::Events => now(guarded(watch::watch(&server, session))),
+        ConsoleRoute::Page(page) => {
             let query = request.uri().query().unwrap_or_default().to_owned();
             Box::pin(async move { pages::part(&server, page, &query).await })
         }
-        Way::Request(id) => Box::pin(async move { pages::request(&server, &id) }),
-        Way::Act(act) => {
+        ConsoleRoute::Request(id) => Box::pin(async move { pages::request(&server, &id) }),
+        ConsoleRoute::Act(act) => {
             let body = request.into_body();
             Box::pin(async move {
                 match read(body, MAX_BODY).await {
@@ -158,12 +167,12 @@ fn inside(server: &Arc<Server>, (way, session): (Way, Session), request: Request
                 }
             })
         }
-        Way::Front | Way::Login | Way::Asset(_) => now(moved("/console/requests")),
+        ConsoleRoute::Front | ConsoleRoute::Login | ConsoleRoute::Asset(_) => now(moved("/console/requests")),
     }
 }
 
 /// Puts on record that another page has tried something here.
-fn turned_away(server: &Server, why: &'static str) {
+fn turned_away(server: &DaemonSnapshot, why: &'static str) {
     if let Some(gate) = &server.gate {
         gate.metrics.failed_auth("console");
         gate.record_refusal("?", "console", &json!({}), why);
@@ -172,14 +181,14 @@ fn turned_away(server: &Server, why: &'static str) {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Code {
+struct LoginCode {
     code: String,
 }
 
 /// Opens a session with the code of a link.
-fn enter(server: &Arc<Server>, request: Request<Incoming>) -> Result<Answering, Denial> {
+fn enter(server: &Arc<DaemonSnapshot>, request: Request<Incoming>) -> Result<Answering, RequestDenial> {
     if !is_json(request.headers()) {
-        return Err(Denial::ContentType);
+        return Err(RequestDenial::ContentType);
     }
     let (server, body) = (server.clone(), request.into_body());
     Ok(Box::pin(async move {
@@ -187,7 +196,7 @@ fn enter(server: &Arc<Server>, request: Request<Incoming>) -> Result<Answering, 
             Ok(body) => body,
             Err(denial) => return denial.response(),
         };
-        let code = serde_json::from_slice::<Code>(&body).map(|code| code.code).unwrap_or_default();
+        let code = serde_json::from_slice::<LoginCode>(&body).map(|code| code.code).unwrap_or_default();
         let entered = server.console().door.enter(code.as_bytes(), Instant::now());
         acts::record_login(server.gate.as_deref(), matches!(entered, Ok(Some(_))));
         match entered {
@@ -206,7 +215,7 @@ fn enter(server: &Arc<Server>, request: Request<Incoming>) -> Result<Answering, 
 }
 
 /// `POST /prism/console/link`: makes a link. The caller has seen to the management secret.
-pub(super) fn link(server: &Server) -> Response<Body> {
+pub(super) fn link(server: &DaemonSnapshot) -> Response<ResponseBody> {
     match server.console().door.link(Instant::now()) {
         // Behind the `#`, so that it is in no log, and no proxy sees it.
         Ok(code) => {
@@ -229,11 +238,11 @@ fn comes_from_here(headers: &HeaderMap, is_change: bool, is_shell: bool) -> bool
     from_here && fetched
 }
 
-fn asset(name: &str) -> Response<Body> {
+fn asset(name: &str) -> Response<ResponseBody> {
     let Some(asset) = Asset::named(name) else {
         return told(StatusCode::NOT_FOUND, "unknown", "there is no such file; load the page again");
     };
-    let mut response = Response::new(Body::Whole(Bytes::from_static(asset.text.as_bytes()).into()));
+    let mut response = Response::new(ResponseBody::Whole(Bytes::from_static(asset.text.as_bytes()).into()));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(asset.media_type));
     let mut response = guarded(response);
     let for_ever = HeaderValue::from_static("public, max-age=31536000, immutable");
@@ -241,27 +250,27 @@ fn asset(name: &str) -> Response<Body> {
     response
 }
 
-fn html(status: StatusCode, page: Markup) -> Response<Body> {
-    let mut response = Response::new(Body::from(page.into_string()));
+fn html(status: StatusCode, page: Markup) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::from(page.into_string()));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"));
     guarded(response)
 }
 
-fn moved(to: &'static str) -> Response<Body> {
-    let mut response = Response::new(Body::Empty);
+fn moved(to: &'static str) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::Empty);
     *response.status_mut() = StatusCode::SEE_OTHER;
     response.headers_mut().insert(LOCATION, HeaderValue::from_static(to));
     guarded(response)
 }
 
-fn told(status: StatusCode, code: &str, message: &str) -> Response<Body> {
+fn told(status: StatusCode, code: &str, message: &str) -> Response<ResponseBody> {
     let error: Value = json!({"code": code, "message": message, "details": {"status": status.as_u16()}});
     guarded(fault::json(status, json!({"error": error}).to_string()))
 }
 
 /// With what keeps other pages, and caches, away from it.
-fn guarded(mut response: Response<Body>) -> Response<Body> {
+fn guarded(mut response: Response<ResponseBody>) -> Response<ResponseBody> {
     let headers = response.headers_mut();
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -273,7 +282,7 @@ fn guarded(mut response: Response<Body>) -> Response<Body> {
     response
 }
 
-fn now(response: Response<Body>) -> Answering {
+fn now(response: Response<ResponseBody>) -> Answering {
     Box::pin(std::future::ready(response))
 }
 
@@ -309,13 +318,13 @@ mod tests {
     #[test]
     fn without_a_session_there_are_shells_and_files_to_see() {
         for (way, query, has) in [
-            (Way::Front, "", true),
-            (Way::Login, "", true),
-            (Way::Page(Page::Audit), "q=a&before=3", true),
-            (Way::Page(Page::Audit), "q=a&part", false),
-            (Way::Request("7".into()), "", false),
-            (Way::Events, "", false),
-            (Way::Logout, "", false),
+            (ConsoleRoute::Front, "", true),
+            (ConsoleRoute::Login, "", true),
+            (ConsoleRoute::Page(ConsolePage::Audit), "q=a&before=3", true),
+            (ConsoleRoute::Page(ConsolePage::Audit), "q=a&part", false),
+            (ConsoleRoute::Request("7".into()), "", false),
+            (ConsoleRoute::Events, "", false),
+            (ConsoleRoute::Logout, "", false),
         ] {
             assert_eq!(way.has_shell(query), has, "{way:?}?{query}");
         }
@@ -323,10 +332,10 @@ mod tests {
 
     #[test]
     fn a_path_leads_to_one_thing() {
-        assert_eq!(Way::named(None, None), Some(Way::Front));
-        assert_eq!(Way::named(Some("grants"), None), Some(Way::Page(Page::Grants)));
-        assert_eq!(Way::named(Some("requests"), Some("7")), Some(Way::Request("7".into())));
-        assert_eq!(Way::named(Some("grants"), Some("7")), None);
-        assert_eq!(Way::named(Some("act"), Some("explode")), None);
+        assert_eq!(ConsoleRoute::named(None, None), Some(ConsoleRoute::Front));
+        assert_eq!(ConsoleRoute::named(Some("grants"), None), Some(ConsoleRoute::Page(ConsolePage::Grants)));
+        assert_eq!(ConsoleRoute::named(Some("requests"), Some("7")), Some(ConsoleRoute::Request("7".into())));
+        assert_eq!(ConsoleRoute::named(Some("grants"), Some("7")), None);
+        assert_eq!(ConsoleRoute::named(Some("act"), Some("explode")), None);
     }
 }

@@ -5,16 +5,16 @@ use std::{borrow::Cow, cell::RefCell, time::SystemTime};
 
 use crate::own_server;
 use bytes::Bytes;
-use prism_core::wire::{Kind, Members, Message, members::Quoted};
+use prism_core::wire::{Members, Message, MessageKind, members::JsonString};
 use uuid::Uuid;
 
-use super::request::Through;
+use super::request::Ingress;
 use prism_bridge::{
-    access::Pending,
-    admission::Who,
+    access::TrackedRequest,
+    admission::CallIdentity,
     drive::{
-        Destination, Entry,
-        visitor::{self, Visit, Way},
+        Destination, SessionEntry,
+        visitor::{self, ClientActivity, ClientTransport},
     },
 };
 use prism_mcp::{folder, kit::CALLER};
@@ -23,27 +23,32 @@ const CORRELATION_ID: &str = "correlation_id";
 
 /// Who makes a call, as far as the door knows.
 #[derive(Clone, Copy)]
-pub(super) enum From<'a> {
-    Session(&'a Entry, Through),
+pub(super) enum CallOrigin<'a> {
+    Session(&'a SessionEntry, Ingress),
     /// A session of 2024-11-05.
-    Plain(Uuid, &'a Visit),
+    Plain(Uuid, &'a ClientActivity),
     /// Nobody that could be told from others by more than this: a legacy call without a session.
-    Stranger(Through),
+    Stranger(Ingress),
     /// A modern client, and what it says of itself.
-    Modern(Through, &'a str),
+    Modern(Ingress, &'a str),
 }
 
 /// Has a request recorded under the client's own correlation id or a new one, whoever answers it. (R-23)
-pub(super) fn recorded(message: &Message, record: &mut Pending) {
-    if matches!(message.kind(), Kind::Request(_)) {
+pub(super) fn recorded(message: &Message, record: &mut TrackedRequest) {
+    if matches!(message.kind(), MessageKind::Request(_)) {
         record.known_as(given(message).unwrap_or_else(new_id));
     }
 }
 
 /// A request as its server gets it. Prism's own servers are told under which id it is recorded, and who calls over whatever the
 /// client says of that; to any other the client's bytes go as they are.
-pub(super) fn correlated(destination: &Destination, from: From, message: Message, record: &mut Pending) -> Message {
-    let calls = matches!(message.kind(), Kind::Request(method) if method.may_ask());
+pub(super) fn correlated(
+    destination: &Destination,
+    from: CallOrigin,
+    message: Message,
+    record: &mut TrackedRequest,
+) -> Message {
+    let calls = matches!(message.kind(), MessageKind::Request(method) if method.may_ask());
     if !destination.is_built_in() || !calls {
         return message;
     }
@@ -60,7 +65,7 @@ fn told(message: &Message, id: Uuid, mark: Option<String>) -> Option<Message> {
     let mut top = Members::read(std::str::from_utf8(message.bytes()).ok()?)?;
     let mut params = Members::read(message.params_text()?)?;
     let mut meta = params.object("_meta").unwrap_or_default();
-    meta.set(CORRELATION_ID, Quoted(&id.to_string()).to_string());
+    meta.set(CORRELATION_ID, JsonString(&id.to_string()).to_string());
     // Of several of that name none may stay.
     meta.remove(CALLER);
     if let Some(mark) = mark {
@@ -106,19 +111,19 @@ fn correlation_id(meta: &Members) -> Option<Uuid> {
     meta.string(CORRELATION_ID).map(Cow::into_owned).and_then(|text| Uuid::try_parse(&text).ok())
 }
 
-impl From<'_> {
+impl CallOrigin<'_> {
     /// Who a call is put down to: what an approval is bound to, and what a person is shown.
-    pub(super) fn who(self) -> Who {
-        let of_visit = |visit: &Visit| visit.who().and_then(|who| who.client.clone()).map(|(name, _)| name);
-        let unnamed = |way: Way| format!("a client over {}", way.name());
+    pub(super) fn who(self) -> CallIdentity {
+        let of_visit = |visit: &ClientActivity| visit.who().and_then(|who| who.client.clone()).map(|(name, _)| name);
+        let unnamed = |way: ClientTransport| format!("a client over {}", way.name());
         let (session, through, caller, client) = match self {
             Self::Session(entry, through) => {
                 let client = of_visit(&entry.visit).unwrap_or_else(|| unnamed(entry.visit.way()));
                 (Some(entry.id), through, format!("session {}", entry.id), client)
             }
             Self::Plain(id, visit) => {
-                let client = of_visit(visit).unwrap_or_else(|| unnamed(Way::Sse));
-                (Some(id), Through::default(), format!("session {id}"), client)
+                let client = of_visit(visit).unwrap_or_else(|| unnamed(ClientTransport::Sse));
+                (Some(id), Ingress::default(), format!("session {id}"), client)
             }
             Self::Stranger(through) => {
                 let caller = through.instance.map_or_else(|| "no session".to_owned(), |id| format!("stdio {id}"));
@@ -130,20 +135,20 @@ impl From<'_> {
                 (None, through, caller, client)
             }
         };
-        Who { session, instance: through.instance, caller, client }
+        CallIdentity { session, instance: through.instance, caller, client }
     }
 
     /// What the server hears of it.
     fn mark(self) -> String {
-        let of_visit = |visit: &Visit| visit.who().and_then(|who| who.client.clone()).map(|(name, _)| name);
+        let of_visit = |visit: &ClientActivity| visit.who().and_then(|who| who.client.clone()).map(|(name, _)| name);
         let (session, through, way, client) = match self {
             Self::Session(entry, through) => (Some(entry.id), through, entry.visit.way(), of_visit(&entry.visit)),
-            Self::Plain(id, visit) => (Some(id), Through::default(), Way::Sse, of_visit(visit)),
+            Self::Plain(id, visit) => (Some(id), Ingress::default(), ClientTransport::Sse, of_visit(visit)),
             Self::Stranger(through) => (None, through, through.way, None),
             Self::Modern(through, info) => (None, through, through.way, visitor::read(info).map(|(name, _)| name)),
         };
         let mut mark = Members::default();
-        mark.set("transport", Quoted(way.name()).to_string());
+        mark.set("transport", JsonString(way.name()).to_string());
         for (name, text) in [
             ("session", session.map(|id| id.to_string())),
             ("instance", through.instance.map(|id| id.to_string())),
@@ -152,7 +157,7 @@ impl From<'_> {
             ("client", client),
         ] {
             if let Some(text) = text {
-                mark.set(name, Quoted(&text).to_string());
+                mark.set(name, JsonString(&text).to_string());
             }
         }
         mark.to_string()
@@ -167,7 +172,7 @@ mod tests {
 
     use super::*;
 
-    fn mark(from: From) -> Value {
+    fn mark(from: CallOrigin) -> Value {
         serde_json::from_str(&from.mark()).expect("a mark is JSON")
     }
 
@@ -186,9 +191,9 @@ mod tests {
     fn the_door_says_who_calls() {
         let instance = Uuid::now_v7();
         let folder = Some(Path::new("/desk"));
-        let shim = Through { way: Way::Stdio, instance: Some(instance), pane: Some(3), folder };
-        assert_eq!(mark(From::Stranger(Through::default())), json!({"transport": "http"}));
-        let modern = mark(From::Modern(shim, r#"{"name":"a \"client\"","version":"1"}"#));
+        let shim = Ingress { way: ClientTransport::Stdio, instance: Some(instance), pane: Some(3), folder };
+        assert_eq!(mark(CallOrigin::Stranger(Ingress::default())), json!({"transport": "http"}));
+        let modern = mark(CallOrigin::Modern(shim, r#"{"name":"a \"client\"","version":"1"}"#));
         assert_eq!(
             modern,
             json!({
@@ -197,7 +202,7 @@ mod tests {
             })
         );
         let session = Uuid::now_v7();
-        let plain = mark(From::Plain(session, &Visit::default()));
+        let plain = mark(CallOrigin::Plain(session, &ClientActivity::default()));
         assert_eq!(plain, json!({"transport": "sse", "session": session.to_string()}));
     }
 
@@ -210,7 +215,7 @@ mod tests {
         for mark in [None, Some(r#"{"transport":"http"}"#.to_owned())] {
             let id = Uuid::now_v7();
             let told = told(&forged, id, mark.clone()).expect("it has parameters");
-            let id = Quoted(&id.to_string()).to_string();
+            let id = JsonString(&id.to_string()).to_string();
             let mark = mark.map_or(String::new(), |mark| format!(r#","prism/caller":{mark}"#));
             let meta = format!(r#"{{"a":1.50,"correlation_id":{id}{mark}}}"#);
             assert!(std::str::from_utf8(told.bytes()).expect("text").contains(&meta), "{told:?}");

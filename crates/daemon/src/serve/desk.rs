@@ -10,7 +10,9 @@ use std::{
 };
 
 use prism_core::policy::{Bucket, Code};
-use prism_editor::protocol::{self, Decide, Decided, Objection, Revoke, Status, ToPlugin, UnseenConfig};
+use prism_editor::protocol::{
+    self, DecideMessage, DecidedMessage, DecisionError, ResultStatus, RevokeMessage, ToPlugin, UnseenConfig,
+};
 use serde_json::{Map, json};
 use tokio::{
     sync::{mpsc, watch},
@@ -18,23 +20,23 @@ use tokio::{
 };
 use uuid::Uuid;
 
-use self::configs::Configs;
-use prism_config::trust::Untrusted;
-use prism_gate::{Changes, Gate, Trouble, router::Plugin};
+use self::configs::UnseenConfigs;
+use prism_config::trust::UntrustedFile;
+use prism_gate::{ChangeCounts, Gate, GateError, router::Plugin};
 use prism_os::clock::Clock;
 
 /// What a person said at a window.
 #[derive(Clone, Debug)]
-pub(super) enum Word {
-    Decide(Decide),
-    Revoke(Revoke),
+pub(super) enum DecisionInput {
+    Decide(DecideMessage),
+    Revoke(RevokeMessage),
 }
 
 /// The desk of one connection.
-pub(super) struct Desk {
+pub(super) struct DecisionFeed {
     gate: Arc<Gate>,
     plugin: Arc<Plugin>,
-    words: mpsc::Sender<Word>,
+    words: mpsc::Sender<DecisionInput>,
     bucket: Bucket,
     clock: Clock,
 }
@@ -55,12 +57,12 @@ const GATHER: Duration = Duration::from_millis(80);
 /// How long a picture of what agents do, and of nothing that waits, may be behind.
 const BEHIND: Duration = Duration::from_secs(1);
 
-impl Desk {
+impl DecisionFeed {
     /// The desk of an editor, and the pictures to send there. There is none for one where nobody decides.
     pub(super) fn open(
         gate: &Arc<Gate>,
         plugin: &Arc<Plugin>,
-        untrusted: &watch::Receiver<Vec<Untrusted>>,
+        untrusted: &watch::Receiver<Vec<UntrustedFile>>,
     ) -> (Self, mpsc::Receiver<String>) {
         let (words, said) = mpsc::channel(MAX_WORDS);
         let (pictures, shown) = mpsc::channel(MAX_PICTURES);
@@ -81,7 +83,7 @@ impl Desk {
     }
 
     /// Takes a word. Who said it is looked at now: a window that is closed a moment later has still said it.
-    pub(super) fn hear(&mut self, word: Word) {
+    pub(super) fn hear(&mut self, word: DecisionInput) {
         let id = word.id();
         if let Err(trouble) = self.admit(word) {
             self.gate.metrics.plugin_decision(trouble.code);
@@ -89,16 +91,16 @@ impl Desk {
         }
     }
 
-    fn admit(&mut self, word: Word) -> Result<(), Trouble> {
-        let too_fast = |wait: Duration| Trouble {
+    fn admit(&mut self, word: DecisionInput) -> Result<(), GateError> {
+        let too_fast = |wait: Duration| GateError {
             retry_after_ms: Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1)),
-            ..Trouble::new(Code::TooFast.name(), Code::TooFast.status(), "too many decisions at once; wait a moment")
+            ..GateError::new(Code::TooFast.name(), Code::TooFast.status(), "too many decisions at once; wait a moment")
         };
         self.bucket.take(WORDS_PER_SECOND, WORDS_AT_ONCE, self.clock.now()).map_err(too_fast)?;
         let refused = |why: &'static str, message: &str| {
             let by = self.plugin.signature();
             self.gate.record_refusal(&by, word.name(), &json!({}), why);
-            Trouble::forbidden(message)
+            GateError::forbidden(message)
         };
         if !self.plugin.about.decides || !self.gate.router().decides() {
             let message = "nobody decides in this editor: it did not register with `ui` and `decides`, or [gate] \
@@ -114,16 +116,16 @@ impl Desk {
 }
 
 /// Does what was said, one after the other, also if the window is closed meanwhile.
-async fn act(gate: Arc<Gate>, plugin: Arc<Plugin>, mut said: mpsc::Receiver<Word>, cut: Cut) {
+async fn act(gate: Arc<Gate>, plugin: Arc<Plugin>, mut said: mpsc::Receiver<DecisionInput>, cut: Cut) {
     let by = plugin.signature();
     while let Some(word) = said.recv().await {
         let id = word.id();
         let result = match word {
-            Word::Decide(word) => {
+            DecisionInput::Decide(word) => {
                 let cut = cut.lock().unwrap_or_else(PoisonError::into_inner).clone();
                 gate.decide(word, &by, &cut).await
             }
-            Word::Revoke(word) => gate.revoke_from_editor(&word, &by).await,
+            DecisionInput::Revoke(word) => gate.revoke_from_editor(&word, &by).await,
         };
         gate.metrics.plugin_decision(result.as_ref().map_or_else(|trouble| trouble.code, |()| "ok"));
         plugin.say(answer(id, result));
@@ -134,19 +136,19 @@ async fn act(gate: Arc<Gate>, plugin: Arc<Plugin>, mut said: mpsc::Receiver<Word
 async fn show(
     gate: &Arc<Gate>,
     plugin: &Plugin,
-    untrusted: &watch::Receiver<Vec<Untrusted>>,
+    untrusted: &watch::Receiver<Vec<UntrustedFile>>,
     pictures: &mpsc::Sender<String>,
     cut: &Cut,
 ) {
     while plugin.alive().await {
         tokio::select! {
             () = plugin.faded() => {}
-            () = show_on(gate, Configs::of(untrusted), pictures, cut) => return,
+            () = show_on(gate, UnseenConfigs::of(untrusted), pictures, cut) => return,
         }
     }
 }
 
-async fn show_on(gate: &Arc<Gate>, mut configs: Configs, pictures: &mpsc::Sender<String>, cut: &Cut) {
+async fn show_on(gate: &Arc<Gate>, mut configs: UnseenConfigs, pictures: &mpsc::Sender<String>, cut: &Cut) {
     let mut changes = gate.changes();
     while let Ok(place) = pictures.reserve().await {
         let seen = *changes.borrow_and_update();
@@ -167,13 +169,17 @@ async fn show_on(gate: &Arc<Gate>, mut configs: Configs, pictures: &mpsc::Sender
 
 fn drawn(gate: &Gate, configs: Vec<UnseenConfig>) -> Option<(String, HashSet<Uuid>)> {
     let shown = gate.desk().ok()?;
-    let desk = protocol::Desk { configs, ..shown.desk };
+    let desk = protocol::PendingDecisions { configs, ..shown.desk };
     Some((serde_json::to_string(&ToPlugin::Desk(desk)).ok()?, shown.cut))
 }
 
 /// Waits until there is something new to show; `None` if there never will be.
-async fn next(changes: &mut watch::Receiver<Changes>, seen: Changes, configs: &mut Configs) -> Option<()> {
-    let waits_more = |now: &Changes| now.waiting != seen.waiting;
+async fn next(
+    changes: &mut watch::Receiver<ChangeCounts>,
+    seen: ChangeCounts,
+    configs: &mut UnseenConfigs,
+) -> Option<()> {
+    let waits_more = |now: &ChangeCounts| now.waiting != seen.waiting;
     tokio::select! {
         changed = changes.changed() => {
             changed.ok()?;
@@ -187,18 +193,18 @@ async fn next(changes: &mut watch::Receiver<Changes>, seen: Changes, configs: &m
     Some(())
 }
 
-fn answer(id: u64, result: Result<(), Trouble>) -> ToPlugin {
+fn answer(id: u64, result: Result<(), GateError>) -> ToPlugin {
     let error = result.err().map(|trouble| {
         let wait = trouble.retry_after_ms.map(|ms| ("retry_after_ms".to_owned(), ms.into()));
-        Objection { code: trouble.code.to_owned(), message: trouble.message, details: Map::from_iter(wait) }
+        DecisionError { code: trouble.code.to_owned(), message: trouble.message, details: Map::from_iter(wait) }
     });
-    let status = if error.is_some() { Status::Error } else { Status::Ok };
-    ToPlugin::Decided(Decided { id, status, error })
+    let status = if error.is_some() { ResultStatus::Error } else { ResultStatus::Ok };
+    ToPlugin::Decided(DecidedMessage { id, status, error })
 }
 
 // === impl Word ===
 
-impl Word {
+impl DecisionInput {
     fn id(&self) -> u64 {
         match self {
             Self::Decide(word) => word.id,
@@ -209,8 +215,8 @@ impl Word {
     /// What it is called in the audit log.
     fn name(&self) -> &'static str {
         match self {
-            Self::Decide(Decide { confirmation_id: Some(_), .. }) => "confirm",
-            Self::Decide(Decide { approve: true, .. }) => "approve",
+            Self::Decide(DecideMessage { confirmation_id: Some(_), .. }) => "confirm",
+            Self::Decide(DecideMessage { approve: true, .. }) => "approve",
             Self::Decide(_) => "deny",
             Self::Revoke(_) => "revoke",
         }

@@ -11,7 +11,7 @@ use std::{
 };
 
 use hyper::{Request, Response, body::Incoming};
-use prism_core::mcp::Fault;
+use prism_core::mcp::CallFault;
 use tokio::{
     sync::{OnceCell, oneshot},
     time::{interval, sleep, timeout},
@@ -19,20 +19,20 @@ use tokio::{
 use tracing::info;
 
 use super::{
-    Server, access,
-    body::Body,
-    fault::Denial,
+    DaemonSnapshot, access,
+    body::ResponseBody,
+    fault::RequestDenial,
     route::{self, Answering},
 };
 use prism_bridge::drive::{
-    Command, Destination, Sessions,
+    Destination, LinkCommand, SessionTable,
     destination::{BridgeContext, BuiltIn},
     replace,
 };
 use prism_config::{self as config, Config};
 use prism_gate::grant_server;
-use prism_gate::{Ended, Gate, Held, Trouble, grant_server::Holder};
-use prism_mcp::kit::Notifier;
+use prism_gate::{Gate, GateError, GrantEnd, GrantLease, grant_server::EditorGrant};
+use prism_mcp::kit::ChangeNotifier;
 
 /// Grants that are used over MCP at a time. Beyond it the one that was not used for the longest makes way, and if all are in
 /// use the next is refused.
@@ -48,28 +48,28 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 const REPORT_WITHIN: Duration = Duration::from_secs(1);
 
 /// The grants that are used over MCP now.
-pub(super) struct Doors {
-    open: Mutex<HashMap<u128, Arc<Door>>>,
+pub(super) struct GrantDestinations {
+    open: Mutex<HashMap<u128, Arc<GrantDestination>>>,
     context: BridgeContext,
 }
 
 /// One grant's.
-struct Door {
+struct GrantDestination {
     destination: Arc<Destination>,
-    sessions: Arc<Sessions>,
-    holder: Holder,
-    notifier: Notifier,
+    sessions: Arc<SessionTable>,
+    holder: EditorGrant,
+    notifier: ChangeNotifier,
     /// The log has it that the holder came.
     known: OnceCell<()>,
     used: Mutex<Instant>,
 }
 
 /// Answers whoever comes to `/editor/mcp`. The head is read here, before anything is waited for.
-pub(super) fn answer(server: &Arc<Server>, request: Request<Incoming>) -> Result<Answering, Denial> {
-    let gate = server.gate.clone().ok_or(Denial::NoRoute)?;
+pub(super) fn answer(server: &Arc<DaemonSnapshot>, request: Request<Incoming>) -> Result<Answering, RequestDenial> {
+    let gate = server.gate.clone().ok_or(RequestDenial::NoRoute)?;
     let headers = request.headers();
-    access::check_url(&gate, "editor", request.uri().query()).map_err(Denial::NotHeld)?;
-    let held = gate.hold(None, access::bearer(headers).unwrap_or_default()).map_err(Denial::NotHeld)?;
+    access::check_url(&gate, "editor", request.uri().query()).map_err(RequestDenial::NotHeld)?;
+    let held = gate.hold(None, access::bearer(headers).unwrap_or_default()).map_err(RequestDenial::NotHeld)?;
     let door = server.doors.clone().door(&server.config, &gate, held)?;
     let answering = route::mcp(server, door.destination.clone(), None, request)?;
     Ok(Box::pin(async move {
@@ -80,13 +80,13 @@ pub(super) fn answer(server: &Arc<Server>, request: Request<Incoming>) -> Result
     }))
 }
 
-fn refused(trouble: Trouble) -> Response<Body> {
-    Denial::NotHeld(trouble).response()
+fn refused(trouble: GateError) -> Response<ResponseBody> {
+    RequestDenial::NotHeld(trouble).response()
 }
 
 // === impl Doors ===
 
-impl Doors {
+impl GrantDestinations {
     pub(super) fn new(context: &BridgeContext) -> Arc<Self> {
         Arc::new(Self { open: Mutex::default(), context: context.clone() })
     }
@@ -97,7 +97,12 @@ impl Doors {
     }
 
     /// The door of a grant.
-    fn door(self: Arc<Self>, config: &Config, gate: &Arc<Gate>, held: Held) -> Result<Arc<Door>, Denial> {
+    fn door(
+        self: Arc<Self>,
+        config: &Config,
+        gate: &Arc<Gate>,
+        held: GrantLease,
+    ) -> Result<Arc<GrantDestination>, RequestDenial> {
         let mut open = self.open();
         if let Some(door) = open.get(&held.id()) {
             *lock(&door.used) = Instant::now();
@@ -105,39 +110,39 @@ impl Doors {
         }
         if open.len() >= MAX_DOORS {
             let unused = open.values().filter(|door| door.is_quiet()).min_by_key(|door| *lock(&door.used)).cloned();
-            let unused = unused.ok_or(Denial::Full { max_sessions: MAX_DOORS })?;
+            let unused = unused.ok_or(RequestDenial::Full { max_sessions: MAX_DOORS })?;
             open.remove(&unused.id());
-            tokio::spawn(async move { unused.close(Fault::SessionEnded).await });
+            tokio::spawn(async move { unused.close(CallFault::SessionEnded).await });
         }
-        let own = config::Destination {
+        let own = config::DestinationConfig {
             max_sessions: MAX_SESSIONS,
-            ..config::Destination::stdio(grant_server::NAME, Vec::new())
+            ..config::DestinationConfig::stdio(grant_server::NAME, Vec::new())
         };
-        let holder = Holder { gate: gate.clone(), held: Arc::new(held), trespassed: Arc::default() };
+        let holder = EditorGrant { gate: gate.clone(), held: Arc::new(held), trespassed: Arc::default() };
         let server = grant_server::server(&holder);
         let notifier = server.notifier();
         let destination =
             Destination::built_in(own, BuiltIn { server, waits: true, meets_agents: false }, config, &self.context)
-                .map_err(|_| Denial::LinkGone)?;
+                .map_err(|_| RequestDenial::LinkGone)?;
         let (sessions, used) = (self.context.sessions.clone(), Mutex::new(Instant::now()));
-        let door = Arc::new(Door { destination, sessions, holder, notifier, known: OnceCell::new(), used });
+        let door = Arc::new(GrantDestination { destination, sessions, holder, notifier, known: OnceCell::new(), used });
         open.insert(door.id(), door.clone());
         drop(open);
         tokio::spawn(keep(Arc::downgrade(&self), door.clone()));
         Ok(door)
     }
 
-    fn open(&self) -> MutexGuard<'_, HashMap<u128, Arc<Door>>> {
+    fn open(&self) -> MutexGuard<'_, HashMap<u128, Arc<GrantDestination>>> {
         lock(&self.open)
     }
 }
 
 /// Keeps a door until its grant ends, or nobody comes any more.
-async fn keep(doors: Weak<Doors>, door: Arc<Door>) {
+async fn keep(doors: Weak<GrantDestinations>, door: Arc<GrantDestination>) {
     let why = tokio::select! {
-        ended = door.holder.held.ended() => Fault::Unavailable { why: told(ended) },
-        () = door.holder.trespassed.notified() => Fault::Unavailable { why: "too many actions out of scope".to_owned() },
-        () = door.deserted() => Fault::SessionEnded,
+        ended = door.holder.held.ended() => CallFault::Unavailable { why: told(ended) },
+        () = door.holder.trespassed.notified() => CallFault::Unavailable { why: "too many actions out of scope".to_owned() },
+        () = door.deserted() => CallFault::SessionEnded,
         never = grant_server::tell(&door.holder, &door.notifier) => match never {},
     };
     if let Some(doors) = doors.upgrade() {
@@ -149,13 +154,13 @@ async fn keep(doors: Weak<Doors>, door: Arc<Door>) {
     door.close(why).await;
 }
 
-fn told(ended: Ended) -> String {
+fn told(ended: GrantEnd) -> String {
     format!("the grant was {}; ask for another with prism_request_access or `prism agent open`", ended.name())
 }
 
 // === impl Door ===
 
-impl Door {
+impl GrantDestination {
     fn id(&self) -> u128 {
         self.holder.held.id()
     }
@@ -182,7 +187,7 @@ impl Door {
         for link in self.destination.living_links() {
             let (reply, report) = oneshot::channel();
             let asked = async {
-                link.commands.send(Command::Streams { reply }).await.ok()?;
+                link.commands.send(LinkCommand::Streams { reply }).await.ok()?;
                 report.await.ok()
             };
             if timeout(REPORT_WITHIN, asked).await.ok().flatten().is_none_or(|report| !report.streams.is_empty()) {
@@ -193,7 +198,7 @@ impl Door {
     }
 
     /// Ends its sessions, its streams and what its calls are at.
-    async fn close(&self, why: Fault) {
+    async fn close(&self, why: CallFault) {
         for session in self.sessions.all().iter().filter(|entry| Arc::ptr_eq(&entry.destination, &self.destination)) {
             self.sessions.remove(&session.id);
         }

@@ -8,22 +8,22 @@ use hyper::{
 };
 use prism_core::{
     mcp::{
-        Fault, Refusal, Revision,
+        CallFault, LinkRefusal, Revision,
         link::error_body,
-        modern::{self, Unfit},
+        modern::{self, RequestFault},
     },
     wire::{EnvelopeError, depth::MAX_DEPTH},
 };
 
-use super::body::Body;
-use prism_bridge::drive::{destination::Full, hub::UnknownView};
-use prism_gate::Trouble;
+use super::body::ResponseBody;
+use prism_bridge::drive::{destination::SessionsFull, hub::UnknownViewError};
+use prism_gate::GateError;
 
 pub(super) const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// Why a request is refused at the door, before any link sees it.
 #[derive(Debug)]
-pub(super) enum Denial {
+pub(super) enum RequestDenial {
     NoHost,
     ForeignHost(String),
     ForeignOrigin(String),
@@ -51,14 +51,14 @@ pub(super) enum Denial {
         place: String,
     },
     /// What was shown opens no grant, or none that can be used.
-    NotHeld(Trouble),
+    NotHeld(GateError),
     NoRoute,
     UnknownDestination {
         name: String,
         known: Vec<String>,
     },
     /// What a URL of the hub's asks to see is not there.
-    UnknownView(UnknownView),
+    UnknownView(UnknownViewError),
     Method {
         allowed: &'static str,
     },
@@ -82,7 +82,7 @@ pub(super) enum Denial {
         id: Option<String>,
     },
     Unfit {
-        unfit: Unfit,
+        unfit: RequestFault,
         id: Option<String>,
     },
     /// A request of the modern era that needs an extension which its client does not declare.
@@ -118,7 +118,7 @@ pub(super) const FOREIGN_SESSION: &str = "foreign_session";
 // Not `-32001` for anything else: clients know it as "Session not found" and re-initialize.
 const SESSION_NOT_FOUND: i32 = -32001;
 
-impl Denial {
+impl RequestDenial {
     /// A short name for the metrics.
     pub(super) fn reason(&self) -> &'static str {
         match self {
@@ -150,12 +150,12 @@ impl Denial {
         }
     }
 
-    pub(super) fn response(self) -> Response<Body> {
+    pub(super) fn response(self) -> Response<ResponseBody> {
         self.answer_to(None)
     }
 
     /// The response to a request with this id.
-    pub(super) fn answer_to(&self, request: Option<&str>) -> Response<Body> {
+    pub(super) fn answer_to(&self, request: Option<&str>) -> Response<ResponseBody> {
         use StatusCode as S;
         let (status, code, message) = match self {
             Self::NoHost => (S::BAD_REQUEST, -32600, "the request has no Host header".to_owned()),
@@ -211,7 +211,7 @@ impl Denial {
                 };
                 (S::NOT_FOUND, -32600, format!("no server {name:?}; {known}"))
             }
-            Self::UnknownView(UnknownView { why }) => (S::NOT_FOUND, -32600, why.clone()),
+            Self::UnknownView(UnknownViewError { why }) => (S::NOT_FOUND, -32600, why.clone()),
             Self::Method { allowed } => (S::METHOD_NOT_ALLOWED, -32600, format!("allowed here: {allowed}")),
             Self::Gone { name } => {
                 let why = format!(
@@ -251,13 +251,15 @@ impl Denial {
             Self::Lacks { capability, .. } => {
                 (S::BAD_REQUEST, modern::MISSING_CAPABILITY, format!("the client must declare {capability:?}"))
             }
-            Self::Unfit { unfit: Unfit::Meta(why), .. } => (S::BAD_REQUEST, -32602, why.clone()),
-            Self::Unfit { unfit: Unfit::Mismatch(why), .. } => (S::BAD_REQUEST, modern::HEADER_MISMATCH, why.clone()),
-            Self::Unfit { unfit: Unfit::Version { requested }, .. } => {
+            Self::Unfit { unfit: RequestFault::Meta(why), .. } => (S::BAD_REQUEST, -32602, why.clone()),
+            Self::Unfit { unfit: RequestFault::Mismatch(why), .. } => {
+                (S::BAD_REQUEST, modern::HEADER_MISMATCH, why.clone())
+            }
+            Self::Unfit { unfit: RequestFault::Version { requested }, .. } => {
                 let why = format!("the revision {requested:?} is not served in this way");
                 (S::BAD_REQUEST, modern::UNSUPPORTED_VERSION, why)
             }
-            Self::Unfit { unfit: Unfit::Method, .. } => {
+            Self::Unfit { unfit: RequestFault::Method, .. } => {
                 (S::NOT_FOUND, -32601, "2026-07-28 has no such method".to_owned())
             }
             Self::TooLarge { limit } => {
@@ -301,7 +303,8 @@ impl Denial {
             _ => request,
         };
         let body = match self {
-            Self::BadVersion { version: requested, .. } | Self::Unfit { unfit: Unfit::Version { requested }, .. } => {
+            Self::BadVersion { version: requested, .. }
+            | Self::Unfit { unfit: RequestFault::Version { requested }, .. } => {
                 let data = serde_json::json!({"supported": [modern::VERSION], "requested": requested});
                 with_data(id, code, &message, &data)
             }
@@ -353,66 +356,69 @@ fn with_data(id: Option<&str>, code: i32, message: &str, data: &serde_json::Valu
 }
 
 /// A call that failed after it was taken.
-pub(super) fn failed(fault: &Fault, id: &str) -> Response<Body> {
+pub(super) fn failed(fault: &CallFault, id: &str) -> Response<ResponseBody> {
     let status = match fault {
-        Fault::Exited
-        | Fault::Ended { .. }
-        | Fault::Unavailable { .. }
-        | Fault::DoesNotStart { .. }
-        | Fault::Stuck
-        | Fault::Stopping
-        | Fault::Replaced => StatusCode::SERVICE_UNAVAILABLE,
-        Fault::Cut | Fault::Refused { .. } => StatusCode::BAD_GATEWAY,
-        Fault::Timeout { .. } | Fault::Deserted => StatusCode::GATEWAY_TIMEOUT,
-        Fault::TooLarge { .. } => StatusCode::BAD_GATEWAY,
-        Fault::SessionEnded => StatusCode::NOT_FOUND,
+        CallFault::Exited
+        | CallFault::Ended { .. }
+        | CallFault::Unavailable { .. }
+        | CallFault::DoesNotStart { .. }
+        | CallFault::Stuck
+        | CallFault::Stopping
+        | CallFault::Replaced => StatusCode::SERVICE_UNAVAILABLE,
+        CallFault::Cut | CallFault::Refused { .. } => StatusCode::BAD_GATEWAY,
+        CallFault::Timeout { .. } | CallFault::Deserted => StatusCode::GATEWAY_TIMEOUT,
+        CallFault::TooLarge { .. } => StatusCode::BAD_GATEWAY,
+        CallFault::SessionEnded => StatusCode::NOT_FOUND,
     };
     let body = match fault {
-        Fault::SessionEnded => {
+        CallFault::SessionEnded => {
             error_body(Some(id), SESSION_NOT_FOUND, "Session not found: it has ended; initialize again", None)
         }
         _ => fault.body(Some(id)),
     };
     let mut response = json(status, body);
-    if matches!(fault, Fault::Exited | Fault::Ended { .. } | Fault::Stuck | Fault::Stopping | Fault::Replaced) {
+    if matches!(
+        fault,
+        CallFault::Exited | CallFault::Ended { .. } | CallFault::Stuck | CallFault::Stopping | CallFault::Replaced
+    ) {
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     }
     response
 }
 
-impl From<Full> for Denial {
-    fn from(Full { max_sessions }: Full) -> Self {
+impl From<SessionsFull> for RequestDenial {
+    fn from(SessionsFull { max_sessions }: SessionsFull) -> Self {
         Self::Full { max_sessions }
     }
 }
 
-impl From<UnknownView> for Denial {
-    fn from(unknown: UnknownView) -> Self {
+impl From<UnknownViewError> for RequestDenial {
+    fn from(unknown: UnknownViewError) -> Self {
         Self::UnknownView(unknown)
     }
 }
 
 /// What a link did not take.
-pub(super) fn refused(refusal: Refusal, id: Option<&str>) -> Response<Body> {
+pub(super) fn refused(refusal: LinkRefusal, id: Option<&str>) -> Response<ResponseBody> {
     let busy = |status, why| {
         let mut response = json(status, error_body(id, -32603, why, None));
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
         response
     };
     match refusal {
-        Refusal::UnknownSession => Denial::UnknownSession.response(),
-        Refusal::UnknownEvent => Denial::BadEventId.response(),
-        Refusal::Busy => busy(StatusCode::TOO_MANY_REQUESTS, "too many calls are waiting; let some finish first"),
-        Refusal::Stuck => {
+        LinkRefusal::UnknownSession => RequestDenial::UnknownSession.response(),
+        LinkRefusal::UnknownEvent => RequestDenial::BadEventId.response(),
+        LinkRefusal::Busy => busy(StatusCode::TOO_MANY_REQUESTS, "too many calls are waiting; let some finish first"),
+        LinkRefusal::Stuck => {
             let why = "the MCP server does not read its input; restart it, or look at its stderr in Prism's log";
             busy(StatusCode::SERVICE_UNAVAILABLE, why)
         }
-        Refusal::Closed => Denial::Stopping.response(),
+        LinkRefusal::Closed => RequestDenial::Stopping.response(),
     }
 }
 
-pub(super) fn json(status: StatusCode, body: String) -> Response<Body> {
-    let mut response = Response::new(Body::from(body));
+pub(super) fn json(status: StatusCode, body: String) -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::from(body));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, JSON);
     response

@@ -9,21 +9,24 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prism_core::mcp::Fault;
+use prism_core::mcp::CallFault;
 use tokio::{
     sync::{Semaphore, watch},
     time::{interval, timeout},
 };
 use tracing::{info, warn};
 
-use super::{Change, DaemonContext, DestinationError, Server, behind_hub, plugin::MAX_STRANGERS, status::About};
-use crate::console::{Console, trend::Counted};
+use super::{
+    DaemonContext, DaemonSnapshot, DestinationChange, DestinationError, behind_hub, plugin::MAX_STRANGERS,
+    status::DaemonFacts,
+};
+use crate::console::{Console, trend::CallTotals};
 use prism_bridge::drive::{
-    Destination, Hub, Sessions, destination,
+    Destination, Hub, SessionTable, destination,
     keeping::{self, USE_NOTED_EVERY},
     replace,
 };
-use prism_config::{Config, trust::Untrusted};
+use prism_config::{Config, trust::UntrustedFile};
 use prism_gate as gate;
 
 /// How often sessions are looked through for idle ones.
@@ -36,18 +39,18 @@ const FLUSH_TIMEOUT: Duration = Duration::from_millis(500);
 const STOP_TIMEOUT: Duration = Duration::from_secs(8);
 
 /// What is there for as long as the daemon is.
-pub struct Front {
-    current: RwLock<Arc<Server>>,
+pub struct DaemonService {
+    current: RwLock<Arc<DaemonSnapshot>>,
     context: DaemonContext,
-    pub(super) life: Arc<Life>,
-    sessions: Arc<Sessions>,
+    pub(super) life: Arc<DaemonLifetime>,
+    sessions: Arc<SessionTable>,
     hub: Arc<Hub>,
     /// One reload at a time.
     reloading: tokio::sync::Mutex<()>,
 }
 
 /// What all that ever answers has in common.
-pub(super) struct Life {
+pub(super) struct DaemonLifetime {
     stopping: AtomicBool,
     /// Tells connections to end with what they are at. Each holds a receiver.
     pub(super) hang_up: watch::Sender<()>,
@@ -55,14 +58,14 @@ pub(super) struct Life {
     pub(super) plugin_strangers: Arc<Semaphore>,
     /// Whether another user was turned away at the socket.
     pub(super) met_stranger: AtomicBool,
-    pub(super) about: About,
+    pub(super) about: DaemonFacts,
     pub(super) console: Console,
 }
 
 // === impl Front ===
 
-impl Front {
-    pub fn new(server: Arc<Server>, context: DaemonContext) -> Arc<Self> {
+impl DaemonService {
+    pub fn new(server: Arc<DaemonSnapshot>, context: DaemonContext) -> Arc<Self> {
         let (life, sessions, hub) = (server.life.clone(), server.sessions.clone(), server.hub.clone());
         Arc::new(Self {
             current: RwLock::new(server),
@@ -75,7 +78,7 @@ impl Front {
     }
 
     /// What answers a request that comes now.
-    pub fn current(&self) -> Arc<Server> {
+    pub fn current(&self) -> Arc<DaemonSnapshot> {
         self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -94,7 +97,7 @@ impl Front {
         &self,
         config: Config,
         file: Option<&Path>,
-        untrusted: &[Untrusted],
+        untrusted: &[UntrustedFile],
     ) -> Result<(), DestinationError> {
         let _turn = self.reloading.lock().await;
         if self.life.is_stopping() {
@@ -111,7 +114,7 @@ impl Front {
         }
         let (next, changes) = before.next(config, &self.context)?;
         if let Some(gate) = &self.context.gate {
-            gate.obey(gate::Settings::of(&next.config.gate, &next.config.audit));
+            gate.obey(gate::GateSettings::of(&next.config.gate, &next.config.audit));
         }
         self.context.bridge.environment.look_ahead(&next.config.destinations);
         self.hub.reload(behind_hub(&next.destinations), &next.config);
@@ -120,9 +123,9 @@ impl Front {
         info!(destinations = now, before = then, changed = changes.len(), "Took over the changed config");
         for change in changes {
             match change {
-                Change::Replaced { from, to } => replace::hand_over(&from, &to, &self.sessions).await,
-                Change::Removed(from) => {
-                    let why = Fault::Unavailable { why: "it was taken out of the config".to_owned() };
+                DestinationChange::Replaced { from, to } => replace::hand_over(&from, &to, &self.sessions).await,
+                DestinationChange::Removed(from) => {
+                    let why = CallFault::Unavailable { why: "it was taken out of the config".to_owned() };
                     drop(replace::shut_down(from.links(), why).await);
                 }
             }
@@ -149,7 +152,7 @@ impl Front {
     }
 
     /// What the daemon knows of itself.
-    pub fn about(&self) -> &About {
+    pub fn about(&self) -> &DaemonFacts {
         &self.life.about
     }
 
@@ -162,7 +165,7 @@ impl Front {
             self.life.console.trend.sample(Instant::now(), || {
                 let counted = |(name, destination): (&String, &Arc<Destination>)| {
                     let (calls, took) = destination.metrics().calls();
-                    (name.clone(), Counted { calls, took })
+                    (name.clone(), CallTotals { calls, took })
                 };
                 self.current().destinations.iter().map(counted).collect()
             });
@@ -214,7 +217,7 @@ impl Front {
         let server = self.current();
         let doors = server.doors.destinations();
         let links = server.destinations.values().chain(&doors).flat_map(|destination| destination.links()).collect();
-        let left = replace::shut_down(links, Fault::Stopping).await;
+        let left = replace::shut_down(links, CallFault::Stopping).await;
         if let Some(keeping) = self.sessions.keeping() {
             keeping.save(left).await;
         }
@@ -231,14 +234,14 @@ impl Front {
 
 // === impl Life ===
 
-impl Life {
+impl DaemonLifetime {
     pub(super) fn new(home: &Path) -> Self {
         Self {
             stopping: AtomicBool::new(false),
             hang_up: watch::Sender::new(()),
             plugin_strangers: Arc::new(Semaphore::new(MAX_STRANGERS)),
             met_stranger: AtomicBool::new(false),
-            about: About::new(home),
+            about: DaemonFacts::new(home),
             console: Console::default(),
         }
     }

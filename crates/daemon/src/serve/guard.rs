@@ -7,30 +7,30 @@ use hyper::{
     header::{AUTHORIZATION, EXPECT, HOST, HeaderValue, ORIGIN},
 };
 
-use super::{Server, access, console, fault::Denial};
+use super::{DaemonSnapshot, access, console, fault::RequestDenial};
 
 /// What is sent once or not at all: of two, one would be checked, and whoever is behind us or before us could mean the other.
 const ONCE: [(hyper::header::HeaderName, &str); 3] =
     [(HOST, "Host"), (ORIGIN, "Origin"), (AUTHORIZATION, "Authorization")];
 
 /// Checks that a head says one thing (L4).
-pub(super) fn check_head(headers: &HeaderMap) -> Result<(), Denial> {
+pub(super) fn check_head(headers: &HeaderMap) -> Result<(), RequestDenial> {
     if let Some((_, header)) = ONCE.iter().find(|(name, _)| headers.get_all(name).iter().nth(1).is_some()) {
-        return Err(Denial::Twice { header });
+        return Err(RequestDenial::Twice { header });
     }
     match headers.get(EXPECT) {
-        Some(expected) if !expected.as_bytes().eq_ignore_ascii_case(b"100-continue") => Err(Denial::Expectation),
+        Some(expected) if !expected.as_bytes().eq_ignore_ascii_case(b"100-continue") => Err(RequestDenial::Expectation),
         _ => Ok(()),
     }
 }
 
 /// Checks a request before anything of it is read or answered.
-pub(super) fn check_origin(server: &Server, headers: &HeaderMap, uri: &Uri) -> Result<(), Denial> {
-    let host = headers.get(HOST).map(|host| host.to_str().map_err(|_| Denial::ForeignHost("?".to_owned())));
+pub(super) fn check_origin(server: &DaemonSnapshot, headers: &HeaderMap, uri: &Uri) -> Result<(), RequestDenial> {
+    let host = headers.get(HOST).map(|host| host.to_str().map_err(|_| RequestDenial::ForeignHost("?".to_owned())));
     // Where both are there, either could be the one that counts.
     let hosts = [host.transpose()?, uri.authority().map(|authority| authority.as_str())];
     if hosts == [None, None] {
-        return Err(Denial::NoHost);
+        return Err(RequestDenial::NoHost);
     }
     for host in hosts.into_iter().flatten() {
         let name = without_port(host);
@@ -38,28 +38,28 @@ pub(super) fn check_origin(server: &Server, headers: &HeaderMap, uri: &Uri) -> R
             && !allowed(&server.config.allowed_hosts, name)
             && !allowed(&server.config.allowed_hosts, host)
         {
-            return Err(Denial::ForeignHost(host.to_owned()));
+            return Err(RequestDenial::ForeignHost(host.to_owned()));
         }
     }
     if let Some(origin) = headers.get(ORIGIN) {
-        let origin = origin.to_str().map_err(|_| Denial::ForeignOrigin("?".to_owned()))?;
+        let origin = origin.to_str().map_err(|_| RequestDenial::ForeignOrigin("?".to_owned()))?;
         let local = origin
             .strip_prefix("http://")
             .or_else(|| origin.strip_prefix("https://"))
             .is_some_and(|authority| is_loopback(without_port(authority)));
         if !local && !allowed(&server.config.allowed_origins, origin) {
-            return Err(Denial::ForeignOrigin(origin.to_owned()));
+            return Err(RequestDenial::ForeignOrigin(origin.to_owned()));
         }
     }
     Ok(())
 }
 
-pub(super) fn check_token(server: &Server, headers: &HeaderMap) -> Result<(), Denial> {
+pub(super) fn check_token(server: &DaemonSnapshot, headers: &HeaderMap) -> Result<(), RequestDenial> {
     let Some(token) = &server.token else { return Ok(()) };
     let place = || server.about().token_place().to_owned();
-    let shown = headers.get(AUTHORIZATION).ok_or_else(|| Denial::NoToken { place: place() })?;
+    let shown = headers.get(AUTHORIZATION).ok_or_else(|| RequestDenial::NoToken { place: place() })?;
     let fits = bearer(shown).is_some_and(|shown| token.matches(shown));
-    if fits { Ok(()) } else { Err(Denial::WrongToken { place: place() }) }
+    if fits { Ok(()) } else { Err(RequestDenial::WrongToken { place: place() }) }
 }
 
 /// Whether a query has a secret in it, by its name. Whatever comes of it, it ends in logs, histories and referrers; so it is
@@ -73,7 +73,7 @@ pub(super) fn names_secret(query: Option<&str>) -> bool {
 }
 
 /// Whether a request shows something that opens anything here, whatever it asks for. Where no token is wanted, any request does.
-pub(super) fn shows_a_key(server: &Server, headers: &HeaderMap) -> bool {
+pub(super) fn shows_a_key(server: &DaemonSnapshot, headers: &HeaderMap) -> bool {
     let opens_gate = |shown| server.gate.as_ref().is_some_and(|gate| gate.knows(shown));
     check_token(server, headers).is_ok()
         || access::bearer(headers).is_some_and(opens_gate)

@@ -7,9 +7,9 @@ use bytes::Bytes;
 use http_body_util::BodyExt;
 use hyper::{Response, StatusCode, header::CONTENT_TYPE};
 use prism_core::{
-    mcp::{Accepts, Method, hello::OWN_INFO, link::error_body, modern::SERVER_INFO},
+    mcp::{AcceptedFormats, Method, hello::OWN_INFO, link::error_body, modern::SERVER_INFO},
     policy::person::{AskedUnder, CallPatience},
-    wire::{frame, members::Quoted, text},
+    wire::{frame, members::JsonString, text},
 };
 use tokio::{
     sync::mpsc,
@@ -17,14 +17,14 @@ use tokio::{
 };
 
 use super::{
-    Server,
-    body::Body,
-    fault::{self, Denial},
+    DaemonSnapshot,
+    body::ResponseBody,
+    fault::{self, RequestDenial},
     hub::answer,
     post::events,
 };
 use prism_bridge::{
-    admission::{Held, Outcome, Who},
+    admission::{AdmissionOutcome, CallIdentity, PendingCall},
     admitted::Admitted,
 };
 
@@ -36,32 +36,32 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 const MAX_PIECES: usize = 16;
 
 /// What is to be done with a call.
-pub(super) enum Next {
+pub(super) enum HoldOutcome {
     /// It goes on.
     Go(Admitted),
     /// It is answered already.
-    Done(Response<Body>),
+    Done(Response<ResponseBody>),
 }
 
 /// How a request is to be answered.
 #[derive(Clone, Copy)]
-pub(super) struct Manner {
-    pub(super) accepts: Accepts,
+pub(super) struct AnswerFormat {
+    pub(super) accepts: AcceptedFormats,
     /// Of the modern era, where a result says what kind it is.
     pub(super) modern: bool,
 }
 
-pub(super) type Answering = Pin<Box<dyn Future<Output = Result<Response<Body>, Denial>> + Send>>;
+pub(super) type Answering = Pin<Box<dyn Future<Output = Result<Response<ResponseBody>, RequestDenial>> + Send>>;
 
 /// Waits until it is known whether a call may go on. If that takes a person, and its client can be kept waiting, the answer
 /// becomes a stream, on which `resume` goes on with it.
 pub(super) async fn hold(
-    server: &Arc<Server>,
-    held: Box<Held>,
-    who: Who,
-    manner: Manner,
+    server: &Arc<DaemonSnapshot>,
+    held: Box<PendingCall>,
+    who: CallIdentity,
+    manner: AnswerFormat,
     resume: impl FnOnce(Admitted) -> Answering + Send + 'static,
-) -> Next {
+) -> HoldOutcome {
     let id = held.message().id().unwrap_or_default().to_owned();
     let token = held.message().params().meta_token.map(|span| held.message().text(span).to_owned());
     let token = token.filter(|_| manner.accepts.events && held.may_ask());
@@ -73,12 +73,12 @@ pub(super) async fn hold(
         Ok(outcome) => next(outcome, &id, manner),
         Err(_) => {
             let (pieces, body) = mpsc::channel(MAX_PIECES);
-            let waiting = Waiting { pieces, token, by_method: manner.accepts.by_method, asked };
+            let waiting = WaitingStream { pieces, token, by_method: manner.accepts.by_method, asked };
             tokio::spawn(async move {
                 let Some(outcome) = waiting.beside(settling).await else { return };
                 let response = match next(outcome, &id, manner) {
-                    Next::Done(response) => response,
-                    Next::Go(admitted) => tokio::select! {
+                    HoldOutcome::Done(response) => response,
+                    HoldOutcome::Go(admitted) => tokio::select! {
                         response = resume(admitted) => {
                             response.unwrap_or_else(|denial| denial.answer_to(Some(&id)))
                         }
@@ -87,16 +87,16 @@ pub(super) async fn hold(
                 };
                 waiting.pass_on(response).await;
             });
-            Next::Done(events(Body::Fed(Box::new(body))))
+            HoldOutcome::Done(events(ResponseBody::Fed(Box::new(body))))
         }
     }
 }
 
 /// The same for a call whose answer has its own way: what is to be told on it, instead of the call, if anything.
 pub(super) async fn hold_quietly(
-    server: &Arc<Server>,
-    held: Box<Held>,
-    who: Who,
+    server: &Arc<DaemonSnapshot>,
+    held: Box<PendingCall>,
+    who: CallIdentity,
     mut say: impl FnMut(String),
 ) -> Result<Admitted, Option<String>> {
     let id = held.message().id().unwrap_or_default().to_owned();
@@ -118,24 +118,24 @@ pub(super) async fn hold_quietly(
         }
     }
     match outcome {
-        Some(Outcome::Admitted(admitted)) => Ok(*admitted),
-        Some(Outcome::Answer(result)) => Err(Some(text::result(&id, result))),
-        Some(Outcome::Invalid(why)) => Err(Some(error_body(Some(&id), -32600, &why, None))),
-        Some(Outcome::Cancelled) | None => Err(None),
+        Some(AdmissionOutcome::Admitted(admitted)) => Ok(*admitted),
+        Some(AdmissionOutcome::Answer(result)) => Err(Some(text::result(&id, result))),
+        Some(AdmissionOutcome::Invalid(why)) => Err(Some(error_body(Some(&id), -32600, &why, None))),
+        Some(AdmissionOutcome::Cancelled) | None => Err(None),
     }
 }
 
 /// A stream whose client waits for a person.
-struct Waiting {
+struct WaitingStream {
     pieces: mpsc::Sender<Bytes>,
     token: String,
     by_method: bool,
     asked: AskedUnder,
 }
 
-impl Waiting {
+impl WaitingStream {
     /// Says that a person is being waited for, for as long as it takes; `None` if the client has left.
-    async fn beside(&self, mut settling: impl Future<Output = Outcome> + Unpin) -> Option<Outcome> {
+    async fn beside(&self, mut settling: impl Future<Output = AdmissionOutcome> + Unpin) -> Option<AdmissionOutcome> {
         let mut beats = beats();
         let mut count = 0;
         loop {
@@ -152,7 +152,7 @@ impl Waiting {
     }
 
     /// Gives the answer that the call would have had.
-    async fn pass_on(&self, response: Response<Body>) {
+    async fn pass_on(&self, response: Response<ResponseBody>) {
         let streams =
             response.headers().get(CONTENT_TYPE).is_some_and(|kind| kind.as_bytes().starts_with(b"text/event"));
         let mut body = response.into_body();
@@ -198,14 +198,14 @@ fn progress(token: &str, count: u32, asked: &AskedUnder) -> String {
         None => "waiting for your approval: prism confirmations (or prism console)".to_owned(),
     };
     let progress = f64::from(count) * 1e-6 - 1e-2;
-    let params = format!(r#"{{"progressToken":{token},"progress":{progress:.6},"message":{}}}"#, Quoted(&message));
+    let params = format!(r#"{{"progressToken":{token},"progress":{progress:.6},"message":{}}}"#, JsonString(&message));
     text::note(Method::Progress, params)
 }
 
-fn next(outcome: Outcome, id: &str, manner: Manner) -> Next {
-    Next::Done(match outcome {
-        Outcome::Admitted(admitted) => return Next::Go(*admitted),
-        Outcome::Answer(result) => {
+fn next(outcome: AdmissionOutcome, id: &str, manner: AnswerFormat) -> HoldOutcome {
+    HoldOutcome::Done(match outcome {
+        AdmissionOutcome::Admitted(admitted) => return HoldOutcome::Go(*admitted),
+        AdmissionOutcome::Answer(result) => {
             let result = match (manner.modern, result.strip_prefix('{')) {
                 (true, Some(rest)) => {
                     format!(r#"{{"resultType":"complete","_meta":{{"{SERVER_INFO}":{OWN_INFO}}},{rest}"#)
@@ -214,8 +214,10 @@ fn next(outcome: Outcome, id: &str, manner: Manner) -> Next {
             };
             answer(text::result(id, result), manner.accepts)
         }
-        Outcome::Invalid(why) => answer(error_body(Some(id), -32600, &why, None), manner.accepts),
-        Outcome::Cancelled if manner.accepts.events => events(Body::Empty),
-        Outcome::Cancelled => fault::json(StatusCode::OK, error_body(Some(id), -32800, "the call was cancelled", None)),
+        AdmissionOutcome::Invalid(why) => answer(error_body(Some(id), -32600, &why, None), manner.accepts),
+        AdmissionOutcome::Cancelled if manner.accepts.events => events(ResponseBody::Empty),
+        AdmissionOutcome::Cancelled => {
+            fault::json(StatusCode::OK, error_body(Some(id), -32800, "the call was cancelled", None))
+        }
     })
 }

@@ -21,11 +21,11 @@ use tokio::{
 use tracing::warn;
 
 use super::{
-    Front,
-    body::Body,
-    fault::Denial,
+    DaemonService,
+    body::ResponseBody,
+    fault::RequestDenial,
     guard, route,
-    strangers::{Stranger, Strangers},
+    strangers::{UnverifiedConnection, UnverifiedConnections},
 };
 use prism_config::Config;
 
@@ -74,10 +74,10 @@ pub async fn bind_unix(path: &Path) -> Result<UnixListener, BindError> {
     bound.map_err(|source| BindError::Unix { path: path.to_owned(), source })
 }
 
-impl Front {
+impl DaemonService {
     /// Accepts connections until the future is dropped.
     pub async fn serve_tcp(self: Arc<Self>, listener: TcpListener) {
-        let strangers = Strangers::by_files();
+        let strangers = UnverifiedConnections::by_files();
         loop {
             match listener.accept().await {
                 Ok((stream, _)) => {
@@ -95,7 +95,7 @@ impl Front {
     pub async fn serve_unix(self: Arc<Self>, listener: UnixListener) {
         let ours = prism_os::process::user_id();
         // Of its own: who fills the port does not fill this.
-        let strangers = Strangers::by_files();
+        let strangers = UnverifiedConnections::by_files();
         loop {
             match listener.accept().await {
                 Ok((stream, _)) => match stream.peer_cred().map(|peer| peer.uid()) {
@@ -111,14 +111,14 @@ impl Front {
         }
     }
 
-    fn turn_away(&self, stream: UnixStream, uid: u32, stranger: Arc<Stranger>) {
-        self.current().access.metrics.refused(Denial::ForeignUser { uid }.reason());
+    fn turn_away(&self, stream: UnixStream, uid: u32, stranger: Arc<UnverifiedConnection>) {
+        self.current().access.metrics.refused(RequestDenial::ForeignUser { uid }.reason());
         // Once: a stranger must not be able to fill the log.
         if !self.life.met_stranger.swap(true, Ordering::Relaxed) {
             warn!(uid, "Another user was turned away at the Unix socket");
         }
         let service = service_fn(move |_: Request<Incoming>| async move {
-            Ok::<_, Infallible>(Denial::ForeignUser { uid }.response())
+            Ok::<_, Infallible>(RequestDenial::ForeignUser { uid }.response())
         });
         tokio::spawn(converse(stream, FOREIGNERS_HEAD_TIMEOUT, self.life.hang_up.subscribe(), stranger, service));
     }
@@ -129,7 +129,7 @@ async fn pause_accepting(error: &io::Error) {
     tokio::time::sleep(ACCEPT_PAUSE).await;
 }
 
-async fn connection<S>(front: Arc<Front>, stream: S, stranger: Arc<Stranger>)
+async fn connection<S>(front: Arc<DaemonService>, stream: S, stranger: Arc<UnverifiedConnection>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
@@ -151,11 +151,11 @@ async fn converse<S, V>(
     stream: S,
     head_timeout: Duration,
     mut hang_up: watch::Receiver<()>,
-    stranger: Arc<Stranger>,
+    stranger: Arc<UnverifiedConnection>,
     service: V,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-    V: hyper::service::Service<Request<Incoming>, Response = Response<Body>, Error = Infallible>,
+    V: hyper::service::Service<Request<Incoming>, Response = Response<ResponseBody>, Error = Infallible>,
 {
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(head_timeout).max_buf_size(MAX_HEAD_BYTES);

@@ -12,7 +12,7 @@ use prism_api::{
     mesh::MeshVerb,
     refusal::{RefusedAnswer, ToldRefusal},
 };
-use prism_mesh::{Caller, Code, Mesh, Trouble, run};
+use prism_mesh::{Mesh, MeshCaller, MeshError, MeshErrorCode, run};
 use serde_json::{Value, json};
 use tokio::{
     sync::mpsc,
@@ -20,9 +20,9 @@ use tokio::{
 };
 
 use super::{
-    Server,
-    body::Body,
-    fault::{self, Denial, JSON},
+    DaemonSnapshot,
+    body::ResponseBody,
+    fault::{self, JSON, RequestDenial},
     onlooker,
     request::read,
     route::Answering,
@@ -39,24 +39,24 @@ const MAX_PIECES: usize = 16;
 
 /// Answers what came to `/prism/mesh` and below.
 pub(super) fn answer(
-    server: &Arc<Server>,
+    server: &Arc<DaemonSnapshot>,
     below: Option<&str>,
-    caller: Caller,
+    caller: MeshCaller,
     request: Request<Incoming>,
-) -> Result<Answering, Denial> {
-    let mesh = server.mesh.clone().ok_or(Denial::NoRoute)?;
+) -> Result<Answering, RequestDenial> {
+    let mesh = server.mesh.clone().ok_or(RequestDenial::NoRoute)?;
     if server.is_stopping() {
-        return Err(Denial::Stopping);
+        return Err(RequestDenial::Stopping);
     }
     let is_post = request.method() == Method::POST;
     match below {
-        None | Some("events") if request.method() != Method::GET => Err(Denial::Method { allowed: "GET" }),
+        None | Some("events") if request.method() != Method::GET => Err(RequestDenial::Method { allowed: "GET" }),
         None => Ok(Box::pin(async move { told(mesh.everything().map(|all| json!(all))) })),
         Some("events") => Ok(Box::pin(async move { onlooker::stream(mesh.events.listen()) })),
         Some(verb) => {
-            let verb = MeshVerb::named(verb).ok_or(Denial::NoRoute)?;
+            let verb = MeshVerb::named(verb).ok_or(RequestDenial::NoRoute)?;
             if !is_post {
-                return Err(Denial::Method { allowed: "POST" });
+                return Err(RequestDenial::Method { allowed: "POST" });
             }
             let body = request.into_body();
             Ok(Box::pin(async move {
@@ -69,15 +69,15 @@ pub(super) fn answer(
     }
 }
 
-async fn done(mesh: Arc<Mesh>, verb: MeshVerb, arguments: Bytes, caller: Caller) -> Response<Body> {
+async fn done(mesh: Arc<Mesh>, verb: MeshVerb, arguments: Bytes, caller: MeshCaller) -> Response<ResponseBody> {
     let Ok(arguments) = String::from_utf8(arguments.into()) else {
-        return told(Err(Trouble::bad("the arguments are no UTF-8")));
+        return told(Err(MeshError::bad("the arguments are no UTF-8")));
     };
     let (feed, fed) = mpsc::channel::<Bytes>(MAX_PIECES);
     if verb != MeshVerb::Wait {
         // In a task of its own: a client that leaves must not leave half a thing done. What it was given then waits again.
         let work = tokio::spawn(async move { run(&mesh, verb, &arguments, &caller).await });
-        let bug = |_| Err(Trouble::new(Code::Store, "Prism has a bug there; its log has more"));
+        let bug = |_| Err(MeshError::new(MeshErrorCode::Store, "Prism has a bug there; its log has more"));
         return told(work.await.unwrap_or_else(bug).map(|(result, given)| {
             if let Some(given) = given {
                 given.arrives();
@@ -108,12 +108,12 @@ async fn done(mesh: Arc<Mesh>, verb: MeshVerb, arguments: Bytes, caller: Caller)
             }
         }
     });
-    let mut response = Response::new(Body::Fed(Box::new(fed)));
+    let mut response = Response::new(ResponseBody::Fed(Box::new(fed)));
     response.headers_mut().insert(CONTENT_TYPE, JSON);
     response
 }
 
-fn told(outcome: Result<Value, Trouble>) -> Response<Body> {
+fn told(outcome: Result<Value, MeshError>) -> Response<ResponseBody> {
     let (status, words) = words(outcome);
     let mut response = fault::json(status, words);
     if status == StatusCode::TOO_MANY_REQUESTS {
@@ -122,24 +122,29 @@ fn told(outcome: Result<Value, Trouble>) -> Response<Body> {
     response
 }
 
-fn words(outcome: Result<Value, Trouble>) -> (StatusCode, String) {
+fn words(outcome: Result<Value, MeshError>) -> (StatusCode, String) {
     match outcome {
         Ok(result) => (StatusCode::OK, result.to_string()),
-        Err(Trouble { code, message }) => {
+        Err(MeshError { code, message }) => {
             let error = ToldRefusal { code: code.name().to_owned(), message, details: None };
             (status(code), json!(RefusedAnswer { error }).to_string())
         }
     }
 }
 
-fn status(code: Code) -> StatusCode {
+fn status(code: MeshErrorCode) -> StatusCode {
     match code {
-        Code::BadArguments | Code::NotStarted | Code::CursorAhead => StatusCode::BAD_REQUEST,
-        Code::NotYours => StatusCode::FORBIDDEN,
-        Code::UnknownSession | Code::UnknownAgent | Code::UnknownSignal => StatusCode::NOT_FOUND,
-        Code::AlreadyDrained | Code::AlreadyGone | Code::Conflict | Code::Unreachable => StatusCode::CONFLICT,
-        Code::CursorExpired => StatusCode::GONE,
-        Code::MailboxFull | Code::Busy => StatusCode::TOO_MANY_REQUESTS,
-        Code::Store => StatusCode::SERVICE_UNAVAILABLE,
+        MeshErrorCode::BadArguments | MeshErrorCode::NotStarted | MeshErrorCode::CursorAhead => StatusCode::BAD_REQUEST,
+        MeshErrorCode::NotYours => StatusCode::FORBIDDEN,
+        MeshErrorCode::UnknownSession | MeshErrorCode::UnknownAgent | MeshErrorCode::UnknownSignal => {
+            StatusCode::NOT_FOUND
+        }
+        MeshErrorCode::AlreadyDrained
+        | MeshErrorCode::AlreadyGone
+        | MeshErrorCode::Conflict
+        | MeshErrorCode::Unreachable => StatusCode::CONFLICT,
+        MeshErrorCode::CursorExpired => StatusCode::GONE,
+        MeshErrorCode::MailboxFull | MeshErrorCode::Busy => StatusCode::TOO_MANY_REQUESTS,
+        MeshErrorCode::Store => StatusCode::SERVICE_UNAVAILABLE,
     }
 }

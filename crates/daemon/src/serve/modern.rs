@@ -10,30 +10,30 @@ use hyper::{
 };
 use prism_core::{
     mcp::{
-        Accepts, Answer, Ask, Fault, Method, Names, Revision,
+        AcceptedFormats, CallFault, LinkAnswer, MemberNames, Method, ModernCall, Revision,
         link::read_state,
-        modern::{self, Envelope, Filter, Header, Headers},
+        modern::{self, ClientMeta, ListenFilter, RoutingHeader, RoutingHeaders},
     },
     wire::Message,
 };
 use tokio::sync::oneshot;
 
 use super::{
-    Server,
-    body::Body,
-    correlation::From,
-    fault::{self, Denial, JSON},
-    hold::Manner,
+    DaemonSnapshot,
+    body::ResponseBody,
+    correlation::CallOrigin,
+    fault::{self, JSON, RequestDenial},
+    hold::AnswerFormat,
     hub,
     inbound::{Delivery, Inbound},
     piggyback,
     post::{open, respond},
-    request::{PROTOCOL_VERSION, Through},
+    request::{Ingress, PROTOCOL_VERSION},
 };
 use prism_bridge::{
-    access::Pending,
+    access::TrackedRequest,
     admitted::Admitted,
-    drive::{Command, Destination, Head, LinkHandle, Reply, hub::View, sessions::Busy},
+    drive::{Destination, LinkCommand, LinkHandle, LinkReply, ReplyHead, hub::HubView, sessions::BusyGuard},
 };
 
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
@@ -47,65 +47,69 @@ const MAX_MOVES: usize = 16;
 
 /// What the routing headers of a request say, where they do not name a legacy revision.
 #[derive(Debug, Default)]
-pub(super) struct Routing {
-    version: Said,
-    method: Said,
-    name: Said,
+pub(super) struct RoutingCopy {
+    version: HeaderCopy,
+    method: HeaderCopy,
+    name: HeaderCopy,
     params: Vec<(String, String)>,
 }
 
 /// One header, copied: the head itself must not be held while the body is waited for.
 #[derive(Debug, Default)]
-enum Said {
+enum HeaderCopy {
     #[default]
     Nothing,
     Once(String),
     Repeatedly,
 }
 
-impl Routing {
+impl RoutingCopy {
     /// Reads the routing headers; `None` if the request names a legacy revision or none.
     pub(super) fn read(headers: &HeaderMap) -> Option<Box<Self>> {
-        let version = Said::of(headers, &PROTOCOL_VERSION);
+        let version = HeaderCopy::of(headers, &PROTOCOL_VERSION);
         match &version {
-            Said::Nothing => return None,
-            Said::Once(version) if Revision::named(version).is_some() => return None,
+            HeaderCopy::Nothing => return None,
+            HeaderCopy::Once(version) if Revision::named(version).is_some() => return None,
             _ => {}
         }
         let params = headers.iter().filter_map(|(name, value)| {
             let name = name.as_str().strip_prefix(PARAM_PREFIX)?;
             Some((name.to_owned(), value.to_str().unwrap_or("=?base64??=").to_owned()))
         });
-        let (method, name) = (Said::of(headers, &METHOD), Said::of(headers, &NAME));
+        let (method, name) = (HeaderCopy::of(headers, &METHOD), HeaderCopy::of(headers, &NAME));
         let params = params.take(MAX_PARAMS).collect();
         Some(Box::new(Self { version, method, name, params }))
     }
 
     /// What they say if they name a legacy revision after all: nothing else of them was read.
     pub(super) fn legacy(revision: Option<Revision>) -> Box<Self> {
-        let version = revision.map_or(Said::Nothing, |revision| Said::Once(revision.name().to_owned()));
+        let version = revision.map_or(HeaderCopy::Nothing, |revision| HeaderCopy::Once(revision.name().to_owned()));
         Box::new(Self { version, ..Self::default() })
     }
 
     /// Whether they name the modern revision.
     pub(super) fn is_modern(&self) -> bool {
-        matches!(&self.version, Said::Once(version) if version == modern::VERSION)
+        matches!(&self.version, HeaderCopy::Once(version) if version == modern::VERSION)
     }
 
     /// The revision that they name, as it is shown to people.
     pub(super) fn version(&self) -> String {
         match &self.version {
-            Said::Once(version) => version.clone(),
-            Said::Nothing | Said::Repeatedly => "?".to_owned(),
+            HeaderCopy::Once(version) => version.clone(),
+            HeaderCopy::Nothing | HeaderCopy::Repeatedly => "?".to_owned(),
         }
     }
 
-    fn headers(&self) -> Headers<'_> {
-        Headers { version: self.version.as_header(), method: self.method.as_header(), name: self.name.as_header() }
+    fn headers(&self) -> RoutingHeaders<'_> {
+        RoutingHeaders {
+            version: self.version.as_header(),
+            method: self.method.as_header(),
+            name: self.name.as_header(),
+        }
     }
 }
 
-impl Said {
+impl HeaderCopy {
     fn of(headers: &HeaderMap, name: &HeaderName) -> Self {
         let mut values = headers.get_all(name).iter();
         match (values.next(), values.next()) {
@@ -115,11 +119,11 @@ impl Said {
         }
     }
 
-    fn as_header(&self) -> Header<'_> {
+    fn as_header(&self) -> RoutingHeader<'_> {
         match self {
-            Self::Nothing => Header::Absent,
-            Self::Once(value) => Header::Once(value),
-            Self::Repeatedly => Header::Repeated,
+            Self::Nothing => RoutingHeader::Absent,
+            Self::Once(value) => RoutingHeader::Once(value),
+            Self::Repeatedly => RoutingHeader::Repeated,
         }
     }
 }
@@ -127,24 +131,24 @@ impl Said {
 /// All that a request of the modern era says, read once.
 pub(super) struct ModernRequest {
     /// What its client sees, if it has come to the hub.
-    pub(super) view: Option<Arc<View>>,
-    pub(super) routing: Box<Routing>,
-    pub(super) through: Through,
+    pub(super) view: Option<Arc<HubView>>,
+    pub(super) routing: Box<RoutingCopy>,
+    pub(super) through: Ingress,
     pub(super) message: Message,
     pub(super) method: Method,
-    pub(super) accepts: Accepts,
+    pub(super) accepts: AcceptedFormats,
 }
 
 /// Answers a request whose body, or whose headers, claim to be of the modern era.
 pub(super) async fn serve(
-    server: &Arc<Server>,
+    server: &Arc<DaemonSnapshot>,
     destination: Arc<Destination>,
     ModernRequest { view, routing, through, message, method, accepts }: ModernRequest,
-    record: &mut Pending,
-) -> Result<Response<Body>, Denial> {
+    record: &mut TrackedRequest,
+) -> Result<Response<ResponseBody>, RequestDenial> {
     let id = message.id().map(str::to_owned);
-    let envelope =
-        modern::check(&message, method, &routing.headers()).map_err(|unfit| Denial::Unfit { unfit, id: id.clone() })?;
+    let envelope = modern::check(&message, method, &routing.headers())
+        .map_err(|unfit| RequestDenial::Unfit { unfit, id: id.clone() })?;
     // Rare ones: the others are not worth a lock.
     if matches!(method, Method::Discover | Method::Listen) {
         let at = view.is_none().then(|| destination.config().name.clone());
@@ -167,23 +171,23 @@ pub(super) async fn serve(
 /// A client of the modern era with a request.
 #[derive(Clone)]
 pub(super) struct Asker {
-    pub(super) envelope: Envelope,
+    pub(super) envelope: ClientMeta,
     /// `Mcp-Param-*`, without that prefix.
     pub(super) headers: Vec<(String, String)>,
-    pub(super) names: Option<Names>,
-    pub(super) accepts: Accepts,
-    pub(super) through: Through,
+    pub(super) names: Option<MemberNames>,
+    pub(super) accepts: AcceptedFormats,
+    pub(super) through: Ingress,
 }
 
 impl Asker {
     pub(super) async fn ask(
         self,
-        server: &Arc<Server>,
+        server: &Arc<DaemonSnapshot>,
         destination: &Arc<Destination>,
         message: Message,
         method: Method,
-        record: &mut Pending,
-    ) -> Result<Response<Body>, Denial> {
+        record: &mut TrackedRequest,
+    ) -> Result<Response<ResponseBody>, RequestDenial> {
         let state = message.string(message.params().request_state);
         let resumed = match state.as_deref().map(read_state) {
             Some(Some((number, ticket))) => match destination.link_numbered(number) {
@@ -196,20 +200,20 @@ impl Asker {
         };
         drop(state);
         let delivery = AskDelivery { asker: self.clone(), destination: destination.clone(), method, resumed };
-        let from = From::Modern(self.through, &self.envelope.info);
+        let from = CallOrigin::Modern(self.through, &self.envelope.info);
         Inbound { server, destination, from, record }.pass(message, delivery).await
     }
 
     /// Makes the call, where it waited for its client if it did.
     async fn go(
         self,
-        server: &Server,
+        server: &DaemonSnapshot,
         destination: &Destination,
         message: Admitted,
         method: Method,
         resumed: Option<(LinkHandle, u128)>,
-        record: &mut Pending,
-    ) -> Result<Response<Body>, Denial> {
+        record: &mut TrackedRequest,
+    ) -> Result<Response<ResponseBody>, RequestDenial> {
         let class = self.envelope.class;
         let carries = piggyback::may_carry(destination, message.message());
         let mut moves = 0;
@@ -223,11 +227,14 @@ impl Asker {
                 }
             };
             // Only who can be asked something needs a way back.
-            let ticket =
-                if class.answers_questions() && method.may_ask() { random().ok_or(Denial::Stopping)? } else { 0 };
+            let ticket = if class.answers_questions() && method.may_ask() {
+                random().ok_or(RequestDenial::Stopping)?
+            } else {
+                0
+            };
             let Self { envelope, headers, names, accepts, .. } = &self;
             let (envelope, headers, names, accepts) = (envelope.clone(), headers.clone(), names.clone(), *accepts);
-            let ask = message.clone().asking(|message| Ask {
+            let ask = message.clone().asking(|message| ModernCall {
                 message,
                 envelope,
                 headers,
@@ -240,19 +247,22 @@ impl Asker {
                 fetch: false,
             });
             let (tx, rx) = oneshot::channel();
-            let reply = Reply::new(rx, link.clone());
+            let reply = LinkReply::new(rx, link.clone());
             let carried = record.carried();
-            link.commands.send(Command::Ask { ask, carried, reply: tx }).await.map_err(|_| Denial::LinkGone)?;
-            return match reply.head().await.ok_or(Denial::LinkGone)? {
-                Head::Answer(Answer::Error { code, body }) => {
-                    let mut response = Response::new(Body::Whole(body));
+            link.commands
+                .send(LinkCommand::Ask { ask, carried, reply: tx })
+                .await
+                .map_err(|_| RequestDenial::LinkGone)?;
+            return match reply.head().await.ok_or(RequestDenial::LinkGone)? {
+                ReplyHead::Answer(LinkAnswer::Error { code, body }) => {
+                    let mut response = Response::new(ResponseBody::Whole(body));
                     *response.status_mut() = status(code);
                     response.headers_mut().insert(CONTENT_TYPE, JSON);
                     Ok(response)
                 }
                 // There is no session that could have ended: it is the daemon that does.
-                Head::Answer(Answer::Fault { fault: Fault::Stopping, .. }) => Err(Denial::Stopping),
-                Head::Elsewhere(_) => {
+                ReplyHead::Answer(LinkAnswer::Fault { fault: CallFault::Stopping, .. }) => Err(RequestDenial::Stopping),
+                ReplyHead::Elsewhere(_) => {
                     moves += 1;
                     continue;
                 }
@@ -275,11 +285,11 @@ struct AskDelivery {
 }
 
 impl Delivery for AskDelivery {
-    fn manner(&self) -> Manner {
-        Manner { accepts: self.asker.accepts, modern: true }
+    fn manner(&self) -> AnswerFormat {
+        AnswerFormat { accepts: self.asker.accepts, modern: true }
     }
 
-    fn occupy(&self, _server: &Server) -> Option<Busy> {
+    fn occupy(&self, _server: &DaemonSnapshot) -> Option<BusyGuard> {
         None
     }
 
@@ -289,10 +299,10 @@ impl Delivery for AskDelivery {
 
     async fn deliver(
         self,
-        server: &Arc<Server>,
+        server: &Arc<DaemonSnapshot>,
         message: Admitted,
-        record: &mut Pending,
-    ) -> Result<Response<Body>, Denial> {
+        record: &mut TrackedRequest,
+    ) -> Result<Response<ResponseBody>, RequestDenial> {
         let Self { asker, destination, method, resumed } = self;
         asker.go(server, &destination, message, method, resumed, record).await
     }
@@ -301,10 +311,10 @@ impl Delivery for AskDelivery {
 /// Opens a stream of changes.
 async fn attend(
     destination: &Destination,
-    envelope: Envelope,
+    envelope: ClientMeta,
     message: Message,
-    accepts: Accepts,
-) -> Result<Response<Body>, Denial> {
+    accepts: AcceptedFormats,
+) -> Result<Response<ResponseBody>, RequestDenial> {
     let id = message.id().map(str::to_owned);
     let filter = listened_for(&message, &envelope, accepts)?;
     if destination.speaks().modern.is_none() {
@@ -313,40 +323,46 @@ async fn attend(
     let (link, _) = destination.modern_link(envelope.class, false);
     let (reply, head) = oneshot::channel();
     let (filter, by_method) = (Box::new(filter), accepts.by_method);
-    let attend = Command::Attend { message, filter, by_method, names: None, reply };
-    link.commands.send(attend).await.map_err(|_| Denial::LinkGone)?;
+    let attend = LinkCommand::Attend { message, filter, by_method, names: None, reply };
+    link.commands.send(attend).await.map_err(|_| RequestDenial::LinkGone)?;
     match head.await {
-        Ok(Head::Stream(stream, reader)) => Ok(open((stream, reader), link, None)),
-        Ok(Head::Refused(refusal)) => Ok(fault::refused(refusal, id.as_deref())),
-        Ok(Head::Accepted | Head::Answer(_) | Head::Elsewhere(_)) | Err(_) => Err(Denial::LinkGone),
+        Ok(ReplyHead::Stream(stream, reader)) => Ok(open((stream, reader), link, None)),
+        Ok(ReplyHead::Refused(refusal)) => Ok(fault::refused(refusal, id.as_deref())),
+        Ok(ReplyHead::Accepted | ReplyHead::Answer(_) | ReplyHead::Elsewhere(_)) | Err(_) => {
+            Err(RequestDenial::LinkGone)
+        }
     }
 }
 
 /// What a `subscriptions/listen` wants to hear of, if it may.
-pub(super) fn listened_for(message: &Message, envelope: &Envelope, accepts: Accepts) -> Result<Filter, Denial> {
+pub(super) fn listened_for(
+    message: &Message,
+    envelope: &ClientMeta,
+    accepts: AcceptedFormats,
+) -> Result<ListenFilter, RequestDenial> {
     let id = || message.id().map(str::to_owned);
     if !accepts.events {
-        return Err(Denial::Accept { wanted: "text/event-stream" });
+        return Err(RequestDenial::Accept { wanted: "text/event-stream" });
     }
-    let Some(filter) = Filter::read(message) else {
+    let Some(filter) = ListenFilter::read(message) else {
         let why = "`params.notifications` must be an object of what to listen for".to_owned();
-        return Err(Denial::Invalid { code: -32602, why, id: id() });
+        return Err(RequestDenial::Invalid { code: -32602, why, id: id() });
     };
-    if Filter::names_tasks(message) && !envelope.tasks {
-        return Err(Denial::Lacks { capability: modern::TASKS, id: id() });
+    if ListenFilter::names_tasks(message) && !envelope.tasks {
+        return Err(RequestDenial::Lacks { capability: modern::TASKS, id: id() });
     }
     Ok(filter)
 }
 
 /// Finds out whether the server speaks the modern era: a listen must be where the calls of its client will be.
-pub(super) async fn find_out(destination: &Destination, envelope: &Envelope) -> Result<(), Denial> {
+pub(super) async fn find_out(destination: &Destination, envelope: &ClientMeta) -> Result<(), RequestDenial> {
     let (link, _) = destination.modern_link(envelope.class, false);
     let discover = Bytes::from_static(br#"{"jsonrpc":"2.0","id":0,"method":"server/discover"}"#);
-    let message = Message::parse(discover).map_err(Denial::Envelope)?;
-    let message = Admitted::no_tool(message).ok_or(Denial::LinkGone)?;
-    let accepts = Accepts { json: true, events: false, by_method: false };
+    let message = Message::parse(discover).map_err(RequestDenial::Envelope)?;
+    let message = Admitted::no_tool(message).ok_or(RequestDenial::LinkGone)?;
+    let accepts = AcceptedFormats { json: true, events: false, by_method: false };
     let envelope = envelope.clone();
-    let ask = message.asking(|message| Ask {
+    let ask = message.asking(|message| ModernCall {
         message,
         envelope,
         headers: Vec::new(),
@@ -359,10 +375,13 @@ pub(super) async fn find_out(destination: &Destination, envelope: &Envelope) -> 
         fetch: false,
     });
     let (tx, rx) = oneshot::channel();
-    let reply = Reply::new(rx, link.clone());
-    link.commands.send(Command::Ask { ask, carried: None, reply: tx }).await.map_err(|_| Denial::LinkGone)?;
+    let reply = LinkReply::new(rx, link.clone());
+    link.commands
+        .send(LinkCommand::Ask { ask, carried: None, reply: tx })
+        .await
+        .map_err(|_| RequestDenial::LinkGone)?;
     // Whatever it is, the listen itself will tell.
-    reply.head().await.map(drop).ok_or(Denial::LinkGone)
+    reply.head().await.map(drop).ok_or(RequestDenial::LinkGone)
 }
 
 /// The status of an error, where the era has one for it (mcp-eras 1.3).
@@ -375,7 +394,7 @@ pub(super) fn status(code: i32) -> StatusCode {
 }
 
 /// A `requestState` of ours that leads nowhere any more.
-fn unknown_state(id: Option<&str>) -> Response<Body> {
+fn unknown_state(id: Option<&str>) -> Response<ResponseBody> {
     let why = "this `requestState` is not known: it was used, has expired, or the daemon was restarted since";
     fault::json(StatusCode::OK, prism_core::mcp::link::error_body(id, -32602, why, None))
 }

@@ -14,8 +14,8 @@ use tokio::{
     time::interval,
 };
 
-use super::{body::Body, post::events};
-use prism_telemetry::events::Event;
+use super::{body::ResponseBody, post::events};
+use prism_telemetry::events::DaemonEvent;
 
 /// Events that may wait for an onlooker. Beyond it whoever makes them waits, and counts what was missed.
 const MAX_PIECES: usize = 16;
@@ -23,7 +23,7 @@ const MAX_PIECES: usize = 16;
 const BEAT: Duration = Duration::from_secs(10);
 
 /// What happens, until the onlooker leaves.
-pub(super) fn stream(mut seen: Receiver<Event>) -> Response<Body> {
+pub(super) fn stream(mut seen: Receiver<DaemonEvent>) -> Response<ResponseBody> {
     let (feed, fed) = mpsc::channel::<Bytes>(MAX_PIECES);
     tokio::spawn(async move {
         let mut beat = interval(BEAT);
@@ -42,5 +42,5 @@ pub(super) fn stream(mut seen: Receiver<Event>) -> Response<Body> {
             }
         }
     });
-    events(Body::Fed(Box::new(fed)))
+    events(ResponseBody::Fed(Box::new(fed)))
 }

@@ -3,22 +3,22 @@
 
 use bytes::Bytes;
 use prism_core::{
-    mcp::{Answer, Method},
-    wire::{Chain, Kind, Members, Message, members::Quoted},
+    mcp::{LinkAnswer, Method},
+    wire::{ByteChain, Members, Message, MessageKind, members::JsonString},
 };
 
-use super::{Server, request::Through};
-use prism_bridge::drive::{Destination, Entry, Head};
+use super::{DaemonSnapshot, request::Ingress};
+use prism_bridge::drive::{Destination, ReplyHead, SessionEntry};
 use prism_mesh::tools as signals;
 
 /// Whether the answer to this may carry a bell. Known before the call is made: then its words are gone.
 pub(super) fn may_carry(destination: &Destination, message: &Message) -> bool {
     let is_own = || message.string(message.params().name).is_some_and(|name| signals::NAMES.contains(&&*name));
-    matches!(message.kind(), Kind::Request(Method::ToolsCall)) && !(destination.meets_agents() && is_own())
+    matches!(message.kind(), MessageKind::Request(Method::ToolsCall)) && !(destination.meets_agents() && is_own())
 }
 
 /// An answer to a session's call, with the bell if it rings.
-pub(super) fn for_session(server: &Server, entry: &Entry, head: Head) -> Head {
+pub(super) fn for_session(server: &DaemonSnapshot, entry: &SessionEntry, head: ReplyHead) -> ReplyHead {
     if !entry.visit.rings() {
         return head;
     }
@@ -26,31 +26,31 @@ pub(super) fn for_session(server: &Server, entry: &Entry, head: Head) -> Head {
 }
 
 /// The same for a modern client that came through `prism stdio`.
-pub(super) fn for_instance(server: &Server, through: Through, head: Head) -> Head {
+pub(super) fn for_instance(server: &DaemonSnapshot, through: Ingress, head: ReplyHead) -> ReplyHead {
     let Some(instance) = through.instance.filter(|_| server.sessions.reached().instances_ring()) else { return head };
     with_bell(head, || server.sessions.reached().get()?.piggyback_instance(instance))
 }
 
 /// Puts a text to what a tool has said. What is no such answer stays as it is, and nobody is asked for the text.
-fn with_bell(head: Head, bell: impl FnOnce() -> Option<String>) -> Head {
+fn with_bell(head: ReplyHead, bell: impl FnOnce() -> Option<String>) -> ReplyHead {
     match head {
-        Head::Answer(Answer::Message(chain)) => {
+        ReplyHead::Answer(LinkAnswer::Message(chain)) => {
             let carried = carried(&chain, bell);
-            Head::Answer(Answer::Message(carried.unwrap_or(chain)))
+            ReplyHead::Answer(LinkAnswer::Message(carried.unwrap_or(chain)))
         }
         head => head,
     }
 }
 
-fn carried(chain: &Chain, bell: impl FnOnce() -> Option<String>) -> Option<Chain> {
+fn carried(chain: &ByteChain, bell: impl FnOnce() -> Option<String>) -> Option<ByteChain> {
     let message = Message::parse(Bytes::from(chain.to_vec())).ok()?;
     let span = message.result_span()?;
     let mut result = Members::read(message.text(span))?;
     let said = result.get("content")?.strip_suffix(']')?.trim_end().to_owned();
     let comma = if said.strip_prefix('[')?.trim().is_empty() { "" } else { "," };
     let text = bell()?;
-    result.set("content", format!(r#"{said}{comma}{{"type":"text","text":{}}}]"#, Quoted(&text)));
-    Some(Chain::spliced(&message, span, &result.to_string()))
+    result.set("content", format!(r#"{said}{comma}{{"type":"text","text":{}}}]"#, JsonString(&text)));
+    Some(ByteChain::spliced(&message, span, &result.to_string()))
 }
 
 #[cfg(test)]
@@ -58,7 +58,8 @@ mod tests {
     use super::*;
 
     fn told(answer: &str) -> Option<String> {
-        let carried = carried(&Chain::from(Bytes::copy_from_slice(answer.as_bytes())), || Some("a \"b\"".to_owned()));
+        let carried =
+            carried(&ByteChain::from(Bytes::copy_from_slice(answer.as_bytes())), || Some("a \"b\"".to_owned()));
         carried.map(|chain| String::from_utf8(chain.to_vec()).expect("text"))
     }
 
@@ -87,7 +88,7 @@ mod tests {
             r#"{"jsonrpc":"2.0","id":1,"result":{"content":"[]"}}"#,
             r#"{"jsonrpc":"2.0","id":1,"result":[]}"#,
         ] {
-            let chain = Chain::from(Bytes::from(answer));
+            let chain = ByteChain::from(Bytes::from(answer));
             assert!(carried(&chain, || panic!("asked")).is_none(), "{answer}");
         }
     }

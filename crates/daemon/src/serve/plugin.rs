@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use futures_util::{SinkExt, StreamExt};
 use hyper::{Method, Request, body::Incoming, header::AUTHORIZATION};
 use prism_core::policy::{Code, Refusal};
-use prism_editor::protocol::{Complaint, Failure, FromPlugin, Ping, Register, ToPlugin};
+use prism_editor::protocol::{ErrorMessage, FromPlugin, Ping, PluginError, RegisterMessage, ToPlugin};
 use serde_json::json;
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -16,16 +16,16 @@ use tokio::{
 use tokio_tungstenite::{WebSocketStream, tungstenite::Message};
 
 use super::{
-    Server, access,
-    desk::{Desk, Word},
-    fault::Denial,
+    DaemonSnapshot, access,
+    desk::{DecisionFeed, DecisionInput},
+    fault::RequestDenial,
     route::Answering,
     socket::{GOING_AWAY, TOKEN, close, upgraded},
 };
-use prism_config::trust::Untrusted;
+use prism_config::trust::UntrustedFile;
 use prism_gate::{
-    Gate, Trouble,
-    router::{self as editor, Aside, Plugin, Router},
+    Gate, GateError,
+    router::{self as editor, EditorRouter, Plugin, RelayedMessage},
 };
 
 /// How long an editor may take to say who it is; and one that has not shown the secret in the head of its request (M7).
@@ -45,7 +45,7 @@ const REPLACED: u16 = 4009;
 
 /// What a connection has shown of the editors' secret so far.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Shown {
+enum SecretCheck {
     Right,
     Wrong,
     /// It may come with the registration.
@@ -53,26 +53,30 @@ enum Shown {
 }
 
 /// What a conversation is held with.
-struct Line<S> {
+struct PluginConnection<S> {
     socket: WebSocketStream<S>,
     hang_up: watch::Receiver<()>,
-    untrusted: watch::Receiver<Vec<Untrusted>>,
+    untrusted: watch::Receiver<Vec<UntrustedFile>>,
 }
 
 /// Ends an editor's ownership with its connection, however that ends.
-struct Connected<'a> {
-    router: &'a Router,
+struct OwnershipGuard<'a> {
+    router: &'a EditorRouter,
     plugin: Arc<Plugin>,
 }
 
 /// Answers an editor that knocks. The head is read here, before anything is waited for.
-pub(super) fn answer(server: &Arc<Server>, name: String, request: Request<Incoming>) -> Result<Answering, Denial> {
-    let gate = server.gate.clone().ok_or(Denial::NoRoute)?;
+pub(super) fn answer(
+    server: &Arc<DaemonSnapshot>,
+    name: String,
+    request: Request<Incoming>,
+) -> Result<Answering, RequestDenial> {
+    let gate = server.gate.clone().ok_or(RequestDenial::NoRoute)?;
     if server.is_stopping() {
-        return Err(Denial::Stopping);
+        return Err(RequestDenial::Stopping);
     }
     if *request.method() != Method::GET {
-        return Err(Denial::Method { allowed: "GET" });
+        return Err(RequestDenial::Method { allowed: "GET" });
     }
     if let Err(trouble) = access::check_url(&gate, "plugin", request.uri().query()) {
         return Ok(Box::pin(std::future::ready(access::refused(&trouble))));
@@ -81,30 +85,30 @@ pub(super) fn answer(server: &Arc<Server>, name: String, request: Request<Incomi
     if !access::is_same_origin(headers) {
         gate.record_refusal("?", "plugin_connect", &json!({"plugin": name}), "foreign origin");
         gate.metrics.failed_auth("origin");
-        return Err(Denial::ForeignOrigin(format!("{:?}", headers.get(hyper::header::ORIGIN))));
+        return Err(RequestDenial::ForeignOrigin(format!("{:?}", headers.get(hyper::header::ORIGIN))));
     }
     let shown = match access::bearer(headers) {
-        Some(secret) if gate.is_plugin(secret) => Shown::Right,
-        None if !headers.contains_key(AUTHORIZATION) => Shown::Nothing,
-        _ => Shown::Wrong,
+        Some(secret) if gate.is_plugin(secret) => SecretCheck::Right,
+        None if !headers.contains_key(AUTHORIZATION) => SecretCheck::Nothing,
+        _ => SecretCheck::Wrong,
     };
     // Who shows nothing may be anybody, and holds a file meanwhile.
     let place = match shown {
-        Shown::Nothing => match server.life.plugin_strangers.clone().try_acquire_owned() {
+        SecretCheck::Nothing => match server.life.plugin_strangers.clone().try_acquire_owned() {
             Ok(place) => Some(place),
             Err(_) => {
                 gate.record_refusal("?", "plugin_connect", &json!({"plugin": name}), "too_many");
                 let why =
                     "too many connections have not shown the editors' secret yet; show it in the Authorization header";
-                let trouble = Trouble { retry_after_ms: Some(1000), ..Trouble::new("too_many", 429, why) };
+                let trouble = GateError { retry_after_ms: Some(1000), ..GateError::new("too_many", 429, why) };
                 return Ok(Box::pin(std::future::ready(access::refused(&trouble))));
             }
         },
-        Shown::Right | Shown::Wrong => None,
+        SecretCheck::Right | SecretCheck::Wrong => None,
     };
     let (hang_up, untrusted) = (server.life.hang_up.subscribe(), server.life.about.untrusted_changes());
     upgraded(request, move |socket| async move {
-        let line = Line { socket, hang_up, untrusted };
+        let line = PluginConnection { socket, hang_up, untrusted };
         converse(&gate, &name, (shown, place), line).await;
     })
 }
@@ -112,8 +116,8 @@ pub(super) fn answer(server: &Arc<Server>, name: String, request: Request<Incomi
 async fn converse<S>(
     gate: &Arc<Gate>,
     name: &str,
-    (shown, place): (Shown, Option<OwnedSemaphorePermit>),
-    mut line: Line<S>,
+    (shown, place): (SecretCheck, Option<OwnedSemaphorePermit>),
+    mut line: PluginConnection<S>,
 ) where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -121,11 +125,11 @@ async fn converse<S>(
         gate.metrics.failed_auth("plugin");
         gate.record_refusal("?", "plugin_connect", &json!({"plugin": name}), why);
     };
-    if shown == Shown::Wrong {
+    if shown == SecretCheck::Wrong {
         turned_away("unauthorized");
         return close(line.socket, TOKEN, WRONG_SECRET).await;
     }
-    let within = if shown == Shown::Right { REGISTER_WITHIN } else { STRANGER_REGISTERS_WITHIN };
+    let within = if shown == SecretCheck::Right { REGISTER_WITHIN } else { STRANGER_REGISTERS_WITHIN };
     let register = match timeout(within, registration(&mut line.socket)).await {
         Ok(Some(register)) => register,
         Ok(None) => return close(line.socket, PROTOCOL, "the first message is `register`; see docs/plugin.md").await,
@@ -135,7 +139,7 @@ async fn converse<S>(
         }
     };
     let is_right = register.token.as_ref().is_some_and(|shown| gate.is_plugin(shown.0.as_bytes()));
-    if shown == Shown::Nothing && !is_right {
+    if shown == SecretCheck::Nothing && !is_right {
         turned_away("unauthorized");
         return close(line.socket, TOKEN, WRONG_SECRET).await;
     }
@@ -146,11 +150,11 @@ async fn converse<S>(
         Err(refusal) => {
             gate.record_refusal(name, "plugin_connect", &json!({"plugin": name}), refusal.code.name());
             let why = refusal.message.clone();
-            say(&mut line.socket, &ToPlugin::Error(Complaint { error: Failure::from(refusal) })).await;
+            say(&mut line.socket, &ToPlugin::Error(ErrorMessage { error: PluginError::from(refusal) })).await;
             return close(line.socket, PROTOCOL, &why).await;
         }
     };
-    let connected = Connected { router, plugin };
+    let connected = OwnershipGuard { router, plugin };
     if let Err(trouble) = gate.editor_came(&connected.plugin).await {
         return close(line.socket, GOING_AWAY, &trouble.message).await;
     }
@@ -164,7 +168,7 @@ async fn converse<S>(
 }
 
 /// The first message, if it is what it has to be.
-async fn registration<S>(socket: &mut WebSocketStream<S>) -> Option<Register>
+async fn registration<S>(socket: &mut WebSocketStream<S>) -> Option<RegisterMessage>
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
@@ -175,8 +179,8 @@ where
                 Ok(_) => return None,
                 Err(error) => {
                     let why = format!("`register` is not understood: {error}");
-                    let error = Failure::from(Refusal::new(Code::BadArguments, why));
-                    say(socket, &ToPlugin::Error(Complaint { error })).await;
+                    let error = PluginError::from(Refusal::new(Code::BadArguments, why));
+                    say(socket, &ToPlugin::Error(ErrorMessage { error })).await;
                     return None;
                 }
             },
@@ -189,18 +193,18 @@ where
 /// Listens and speaks until the connection is over. Returns with which code, and why.
 async fn talk<S>(
     gate: &Arc<Gate>,
-    connected: &Connected<'_>,
-    line: &mut Line<S>,
+    connected: &OwnershipGuard<'_>,
+    line: &mut PluginConnection<S>,
     mut outgoing: mpsc::Receiver<ToPlugin>,
 ) -> (u16, &'static str)
 where
     S: AsyncRead + AsyncWrite + Unpin,
 {
-    let Connected { router, plugin } = connected;
-    let (mut desk, mut pictures) = Desk::open(gate, plugin, &line.untrusted);
+    let OwnershipGuard { router, plugin } = connected;
+    let (mut desk, mut pictures) = DecisionFeed::open(gate, plugin, &line.untrusted);
     let mut beat = interval(editor::BEAT);
     beat.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut ended = std::pin::pin!(Router::ended(plugin));
+    let mut ended = std::pin::pin!(EditorRouter::ended(plugin));
     let (mut asked, mut answered) = (0_u64, 0_u64);
     loop {
         let message = tokio::select! {
@@ -228,13 +232,13 @@ where
                 match heard {
                     Some(Ok(Message::Text(text))) => {
                         match router.hear(plugin, &text) {
-                            Some(Aside::Pong(pong)) if pong.id == asked => {
+                            Some(RelayedMessage::Pong(pong)) if pong.id == asked => {
                                 answered = asked;
                                 router.ponged(plugin, pong.ui);
                             }
-                            Some(Aside::Pong(_)) | None => {}
-                            Some(Aside::Decide(word)) => desk.hear(Word::Decide(word)),
-                            Some(Aside::Revoke(word)) => desk.hear(Word::Revoke(word)),
+                            Some(RelayedMessage::Pong(_)) | None => {}
+                            Some(RelayedMessage::Decide(word)) => desk.hear(DecisionInput::Decide(word)),
+                            Some(RelayedMessage::Revoke(word)) => desk.hear(DecisionInput::Revoke(word)),
                         }
                     }
                     Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
@@ -266,7 +270,7 @@ where
     matches!(timeout(SEND_WITHIN, socket.send(Message::text(text))).await, Ok(Ok(())))
 }
 
-impl Drop for Connected<'_> {
+impl Drop for OwnershipGuard<'_> {
     fn drop(&mut self) {
         self.router.left(&self.plugin);
     }

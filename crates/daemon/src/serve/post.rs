@@ -10,40 +10,40 @@ use hyper::{
 };
 use prism_core::{
     mcp::{
-        Accepts, Answer, Fault, Hello, Method, Revision,
+        AcceptedFormats, CallFault, ClientHello, LinkAnswer, Method, Revision,
         link::{SessionKey, error_body},
     },
-    wire::{EnvelopeError, Kind, Message},
+    wire::{EnvelopeError, Message, MessageKind},
 };
 use prism_os::random::random_id;
 use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 use super::{
-    Server,
-    body::{Body, EventStream},
-    correlation::{From, recorded},
-    fault::{self, Denial, JSON},
-    hold::Manner,
+    DaemonSnapshot,
+    body::{EventStream, ResponseBody},
+    correlation::{CallOrigin, recorded},
+    fault::{self, JSON, RequestDenial},
+    hold::AnswerFormat,
     hub,
     inbound::{Delivery, Inbound},
-    modern::{self, ModernRequest, Routing},
+    modern::{self, ModernRequest, RoutingCopy},
     piggyback,
-    quirks::Telling,
-    request::{SESSION_ID, Through, accepts, by_method, check_content, named_revision, read_message, session},
+    quirks::FailureStyle,
+    request::{Ingress, SESSION_ID, accepts, by_method, check_content, named_revision, read_message, session},
 };
 use prism_bridge::{
-    access::Pending,
-    admission::Check,
+    access::TrackedRequest,
+    admission::AdmissionCheck,
     admitted::Admitted,
     drive::{
-        Command, Destination, Entry, Head, LinkHandle, Reply,
-        hub::View,
-        sessions::{Busy, Opened, Role, is_error},
-        visitor::Visit,
+        Destination, LinkCommand, LinkHandle, LinkReply, ReplyHead, SessionEntry,
+        hub::HubView,
+        sessions::{BusyGuard, OpenedSession, SessionRole, is_error},
+        visitor::ClientActivity,
     },
 };
-use prism_config::Sessions;
+use prism_config::SessionRequirement;
 
 const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
@@ -51,76 +51,76 @@ const ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering")
 const MAX_BATCH: usize = 256;
 
 /// What the head of a POST says.
-pub(super) struct Asked {
-    accepts: Accepts,
-    entry: Option<Arc<Entry>>,
+pub(super) struct PostHead {
+    accepts: AcceptedFormats,
+    entry: Option<Arc<SessionEntry>>,
     /// What the client sees, if it has come to the hub.
-    view: Option<Arc<View>>,
+    view: Option<Arc<HubView>>,
     /// What the routing headers say, where they do not name a legacy revision.
-    routing: Option<Box<Routing>>,
+    routing: Option<Box<RoutingCopy>>,
     /// The legacy revision that they name.
     revision: Option<Revision>,
-    through: Through,
-    telling: Telling,
+    through: Ingress,
+    telling: FailureStyle,
 }
 
-impl Asked {
+impl PostHead {
     pub(super) fn read(
-        server: &Server,
+        server: &DaemonSnapshot,
         destination: &Arc<Destination>,
-        view: Option<Arc<View>>,
+        view: Option<Arc<HubView>>,
         headers: &HeaderMap,
         uri: &Uri,
-    ) -> Result<Self, Denial> {
+    ) -> Result<Self, RequestDenial> {
         check_content(headers)?;
         let mut accepts = accepts(headers);
         if !accepts.json && !accepts.events {
-            return Err(Denial::Accept { wanted: "application/json and text/event-stream" });
+            return Err(RequestDenial::Accept { wanted: "application/json and text/event-stream" });
         }
         accepts.by_method = by_method(destination, uri);
-        let routing = Routing::read(headers);
+        let routing = RoutingCopy::read(headers);
         let entry = match destination.config().sessions {
-            Sessions::Never => None,
+            SessionRequirement::Never => None,
             // The modern era has no sessions, whatever else a request may say.
             _ if routing.as_ref().is_some_and(|routing| routing.is_modern()) => None,
             _ => session(server, destination, view.is_some(), headers)?,
         };
         let revision = if routing.is_none() { named_revision(headers) } else { None };
-        let through = Through::read(entry.as_deref(), headers);
-        let telling = Telling::to(server, destination, entry.as_deref(), headers);
+        let through = Ingress::read(entry.as_deref(), headers);
+        let telling = FailureStyle::to(server, destination, entry.as_deref(), headers);
         Ok(Self { accepts, entry, view, routing, revision, through, telling })
     }
 
     /// Whether its client would not survive to hear by a status that the daemon stops.
     pub(super) fn hears_in_body(&self) -> bool {
-        matches!(self.telling, Telling::InBody)
+        matches!(self.telling, FailureStyle::InBody)
     }
 }
 
 pub(super) async fn post(
-    server: &Arc<Server>,
+    server: &Arc<DaemonSnapshot>,
     destination: Arc<Destination>,
-    asked: Asked,
+    asked: PostHead,
     body: Incoming,
-    record: &mut Pending,
-) -> Result<Response<Body>, Denial> {
+    record: &mut TrackedRequest,
+) -> Result<Response<ResponseBody>, RequestDenial> {
     let bytes = read_message(body, server.config.max_message_bytes).await?;
     record.request_body(&bytes);
     let message = match Message::parse(bytes.clone()) {
         Ok(message) => message,
         Err(EnvelopeError::Batch) => {
-            let Asked { entry, through, accepts, .. } = asked;
+            let PostHead { entry, through, accepts, .. } = asked;
             return Box::pin(batch(server, entry, through, accepts, &bytes, record)).await;
         }
-        Err(error) => return Err(Denial::Envelope(error)),
+        Err(error) => return Err(RequestDenial::Envelope(error)),
     };
     drop(bytes);
     match asked.telling {
-        Telling::ByStatus => take(server, destination, asked, message, record).await,
+        FailureStyle::ByStatus => take(server, destination, asked, message, record).await,
         telling => {
-            let id = message.id().filter(|_| matches!(message.kind(), Kind::Request(_))).map(str::to_owned);
+            let id = message.id().filter(|_| matches!(message.kind(), MessageKind::Request(_))).map(str::to_owned);
             let outcome = match server.is_stopping() {
-                true => Err(Denial::Stopping),
+                true => Err(RequestDenial::Stopping),
                 false => take(server, destination, asked, message, record).await,
             };
             telling.tell(server, outcome, id.as_deref())
@@ -129,15 +129,15 @@ pub(super) async fn post(
 }
 
 async fn take(
-    server: &Arc<Server>,
+    server: &Arc<DaemonSnapshot>,
     destination: Arc<Destination>,
-    Asked { mut accepts, entry, view, routing, revision, through, telling: _ }: Asked,
+    PostHead { mut accepts, entry, view, routing, revision, through, telling: _ }: PostHead,
     message: Message,
-    record: &mut Pending,
-) -> Result<Response<Body>, Denial> {
+    record: &mut TrackedRequest,
+) -> Result<Response<ResponseBody>, RequestDenial> {
     let method = match message.kind() {
-        Kind::Request(method) | Kind::Notification(method) => method,
-        Kind::Response => Method::Other,
+        MessageKind::Request(method) | MessageKind::Notification(method) => method,
+        MessageKind::Response => Method::Other,
     };
     record.message(method, message.method_text(), message.id());
     recorded(&message, record);
@@ -149,39 +149,41 @@ async fn take(
     let claims = message.params().meta_version.is_some();
     let header_claims = routing.as_ref().is_some_and(|routing| routing.is_modern());
     match message.kind() {
-        Kind::Request(_) if claims || (header_claims && method != Method::Initialize) => {
-            let routing = routing.unwrap_or_else(|| Routing::legacy(revision));
+        MessageKind::Request(_) if claims || (header_claims && method != Method::Initialize) => {
+            let routing = routing.unwrap_or_else(|| RoutingCopy::legacy(revision));
             let request = ModernRequest { view, routing, through, message, method, accepts };
             return modern::serve(server, destination, request, record).await;
         }
         // The era knows no notes of clients over HTTP: none has any effect.
-        Kind::Notification(_) if claims || header_claims => return Ok(accepted()),
-        Kind::Response if header_claims => {
+        MessageKind::Notification(_) if claims || header_claims => return Ok(accepted()),
+        MessageKind::Response if header_claims => {
             let why = "a response has no place in the modern era; answers go into `inputResponses`".to_owned();
-            return Err(Denial::Invalid { code: -32600, why, id: id() });
+            return Err(RequestDenial::Invalid { code: -32600, why, id: id() });
         }
         _ => {}
     }
     if let Some(routing) = routing.filter(|_| method != Method::Initialize) {
-        return Err(Denial::BadVersion { version: routing.version(), id: id() });
+        return Err(RequestDenial::BadVersion { version: routing.version(), id: id() });
     }
-    if let (Kind::Request(_), Some(entry)) = (message.kind(), &entry) {
+    if let (MessageKind::Request(_), Some(entry)) = (message.kind(), &entry) {
         entry.visit.call(record.started());
     }
     match (message.kind(), entry) {
-        (Kind::Request(Method::Initialize), Some(_)) => {
+        (MessageKind::Request(Method::Initialize), Some(_)) => {
             let why = "the session is initialized already; leave Mcp-Session-Id out to open another".to_owned();
-            Err(Denial::Invalid { code: -32600, why, id: id() })
+            Err(RequestDenial::Invalid { code: -32600, why, id: id() })
         }
-        (Kind::Request(Method::Initialize), None) if destination.config().sessions != Sessions::Never => {
+        (MessageKind::Request(Method::Initialize), None)
+            if destination.config().sessions != SessionRequirement::Never =>
+        {
             Box::pin(initialize(server, destination, view, message, accepts, through, record)).await
         }
-        (_, None) if destination.config().sessions == Sessions::Required => Err(Denial::NoSessionId),
-        (Kind::Request(_), entry) => match view {
+        (_, None) if destination.config().sessions == SessionRequirement::Required => Err(RequestDenial::NoSessionId),
+        (MessageKind::Request(_), entry) => match view {
             None => call(server, destination, entry, through, message, accepts, record).await,
             Some(view) => {
                 let revision = revision.unwrap_or(Revision::NEWEST);
-                let client = hub::Client { view, entry, revision, through };
+                let client = hub::HubClient { view, entry, revision, through };
                 hub::call(server, client, message, accepts, record).await
             }
         },
@@ -195,7 +197,7 @@ async fn take(
                 let _busy = server.sessions.occupy(&entry);
                 server.calls.cancel(entry.id, &message);
                 if let Some(message) = server.calls.tell(&entry.destination, message) {
-                    let _ = entry.link.commands.send(Command::Tell { key: Some(entry.key()), message }).await;
+                    let _ = entry.link.commands.send(LinkCommand::Tell { key: Some(entry.key()), message }).await;
                 }
             }
             Ok(accepted())
@@ -204,41 +206,43 @@ async fn take(
 }
 
 async fn initialize(
-    server: &Arc<Server>,
+    server: &Arc<DaemonSnapshot>,
     destination: Arc<Destination>,
-    view: Option<Arc<View>>,
+    view: Option<Arc<HubView>>,
     message: Message,
-    accepts: Accepts,
-    through: Through,
-    record: &mut Pending,
-) -> Result<Response<Body>, Denial> {
+    accepts: AcceptedFormats,
+    through: Ingress,
+    record: &mut TrackedRequest,
+) -> Result<Response<ResponseBody>, RequestDenial> {
     let id = message.id().map(str::to_owned);
-    let hello = Hello::read(&message).map_err(|error| Denial::Invalid {
+    let hello = ClientHello::read(&message).map_err(|error| RequestDenial::Invalid {
         code: -32602,
         why: error.to_string(),
         id: id.clone(),
     })?;
     let place = destination.place()?;
-    let role = view.map_or(Role::Direct, |view| Role::Hub(Box::new(server.hub.open(view, &hello, &message))));
-    let session = random_id().ok_or(Denial::Stopping)?;
+    let role =
+        view.map_or(SessionRole::Direct, |view| SessionRole::Hub(Box::new(server.hub.open(view, &hello, &message))));
+    let session = random_id().ok_or(RequestDenial::Stopping)?;
     let key = SessionKey(session.as_u128());
     let (link, revision) = (destination.link_for(hello.class), hello.revision);
     let (tx, rx) = oneshot::channel();
-    let reply = Reply::new(rx, link.clone());
-    let (initialize, visit) = (message.detached().bytes().clone(), Visit::opened_by(&message, through.way));
+    let reply = LinkReply::new(rx, link.clone());
+    let (initialize, visit) = (message.detached().bytes().clone(), ClientActivity::opened_by(&message, through.way));
     let (hello, carried) = (Box::new(hello), record.carried());
-    let open = Command::Open { key, hello, message, accepts, part: None, carried, reply: tx };
-    link.commands.send(open).await.map_err(|_| Denial::LinkGone)?;
-    let head = reply.head().await.ok_or(Denial::LinkGone)?;
-    if let Head::Answer(Answer::Fault { fault: Fault::Stopping, .. }) = head {
+    let open = LinkCommand::Open { key, hello, message, accepts, part: None, carried, reply: tx };
+    link.commands.send(open).await.map_err(|_| RequestDenial::LinkGone)?;
+    let head = reply.head().await.ok_or(RequestDenial::LinkGone)?;
+    if let ReplyHead::Answer(LinkAnswer::Fault { fault: CallFault::Stopping, .. }) = head {
         // No session of this client's can have ended yet: it is the daemon that does.
-        return Err(Denial::Stopping);
+        return Err(RequestDenial::Stopping);
     }
-    let opened = matches!(&head, Head::Answer(Answer::Message(answer)) if !is_error(answer.to_vec()))
-        || matches!(&head, Head::Stream(..));
+    let opened = matches!(&head, ReplyHead::Answer(LinkAnswer::Message(answer)) if !is_error(answer.to_vec()))
+        || matches!(&head, ReplyHead::Stream(..));
     if opened {
         let link = link.clone();
-        let entry = server.sessions.insert(Opened { id: session, place, link, revision, role, initialize, visit });
+        let entry =
+            server.sessions.insert(OpenedSession { id: session, place, link, revision, role, initialize, visit });
         if let Some(keeping) = server.sessions.keeping() {
             keeping.remember(&entry).await;
         }
@@ -252,16 +256,16 @@ async fn initialize(
 
 /// Takes a legacy request to one server.
 pub(super) async fn call(
-    server: &Arc<Server>,
+    server: &Arc<DaemonSnapshot>,
     destination: Arc<Destination>,
-    entry: Option<Arc<Entry>>,
-    through: Through,
+    entry: Option<Arc<SessionEntry>>,
+    through: Ingress,
     message: Message,
-    accepts: Accepts,
-    record: &mut Pending,
-) -> Result<Response<Body>, Denial> {
+    accepts: AcceptedFormats,
+    record: &mut TrackedRequest,
+) -> Result<Response<ResponseBody>, RequestDenial> {
     let delivery = DirectDelivery { destination: destination.clone(), entry: entry.clone(), accepts };
-    let from = entry.as_deref().map_or(From::Stranger(through), |entry| From::Session(entry, through));
+    let from = entry.as_deref().map_or(CallOrigin::Stranger(through), |entry| CallOrigin::Session(entry, through));
     Inbound { server, destination: &destination, from, record }.pass(message, delivery).await
 }
 
@@ -269,25 +273,25 @@ pub(super) async fn call(
 #[derive(Clone)]
 struct DirectDelivery {
     destination: Arc<Destination>,
-    entry: Option<Arc<Entry>>,
-    accepts: Accepts,
+    entry: Option<Arc<SessionEntry>>,
+    accepts: AcceptedFormats,
 }
 
 impl Delivery for DirectDelivery {
-    fn manner(&self) -> Manner {
-        Manner::legacy(self.accepts)
+    fn manner(&self) -> AnswerFormat {
+        AnswerFormat::legacy(self.accepts)
     }
 
-    fn occupy(&self, server: &Server) -> Option<Busy> {
+    fn occupy(&self, server: &DaemonSnapshot) -> Option<BusyGuard> {
         self.entry.as_ref().map(|entry| server.sessions.occupy(entry))
     }
 
     async fn deliver(
         self,
-        server: &Arc<Server>,
+        server: &Arc<DaemonSnapshot>,
         message: Admitted,
-        record: &mut Pending,
-    ) -> Result<Response<Body>, Denial> {
+        record: &mut TrackedRequest,
+    ) -> Result<Response<ResponseBody>, RequestDenial> {
         let busy = self.occupy(server);
         let Self { destination, entry, accepts } = self;
         let carries = piggyback::may_carry(&destination, message.message());
@@ -297,18 +301,22 @@ impl Delivery for DirectDelivery {
             None => destination.stateless_link(),
         };
         let (tx, rx) = oneshot::channel();
-        let reply = Reply::new(rx, link.clone());
+        let reply = LinkReply::new(rx, link.clone());
         let carried = record.carried();
-        let sent = link.commands.send(Command::Call { key, message, accepts, names: None, carried, reply: tx }).await;
+        let sent =
+            link.commands.send(LinkCommand::Call { key, message, accepts, names: None, carried, reply: tx }).await;
         let head = match sent {
-            Ok(()) => reply.head().await.ok_or(Denial::LinkGone),
-            Err(_) => Err(Denial::LinkGone),
+            Ok(()) => reply.head().await.ok_or(RequestDenial::LinkGone),
+            Err(_) => Err(RequestDenial::LinkGone),
         };
         match (head, entry) {
-            (Ok(Head::Refused(prism_core::mcp::Refusal::UnknownSession)) | Err(Denial::LinkGone), Some(entry)) => {
+            (
+                Ok(ReplyHead::Refused(prism_core::mcp::LinkRefusal::UnknownSession)) | Err(RequestDenial::LinkGone),
+                Some(entry),
+            ) => {
                 // The link ended it, and this request was on its way meanwhile.
                 server.sessions.remove(&entry.id);
-                Err(Denial::UnknownSession)
+                Err(RequestDenial::UnknownSession)
             }
             (head, Some(entry)) if carries => {
                 let head = piggyback::for_session(server, &entry, head?);
@@ -320,48 +328,48 @@ impl Delivery for DirectDelivery {
 }
 
 async fn batch(
-    server: &Arc<Server>,
-    entry: Option<Arc<Entry>>,
-    through: Through,
-    accepts: Accepts,
+    server: &Arc<DaemonSnapshot>,
+    entry: Option<Arc<SessionEntry>>,
+    through: Ingress,
+    accepts: AcceptedFormats,
     bytes: &Bytes,
-    record: &mut Pending,
-) -> Result<Response<Body>, Denial> {
+    record: &mut TrackedRequest,
+) -> Result<Response<ResponseBody>, RequestDenial> {
     let Some(entry) = entry.filter(|entry| entry.revision.has_batches()) else {
-        return Err(Denial::Envelope(EnvelopeError::Batch));
+        return Err(RequestDenial::Envelope(EnvelopeError::Batch));
     };
-    let invalid = |why: &str| Denial::Invalid { code: -32600, why: why.to_owned(), id: None };
+    let invalid = |why: &str| RequestDenial::Invalid { code: -32600, why: why.to_owned(), id: None };
     let parts: Vec<&RawValue> =
-        serde_json::from_slice(bytes).map_err(|error| Denial::Envelope(EnvelopeError::Syntax(error)))?;
+        serde_json::from_slice(bytes).map_err(|error| RequestDenial::Envelope(EnvelopeError::Syntax(error)))?;
     if parts.is_empty() || parts.len() > MAX_BATCH {
         return Err(invalid("a batch holds between 1 and 256 messages"));
     }
     let mut messages = Vec::with_capacity(parts.len());
     for part in parts {
-        let message = Message::parse(bytes.slice_ref(part.get().as_bytes())).map_err(Denial::Envelope)?;
+        let message = Message::parse(bytes.slice_ref(part.get().as_bytes())).map_err(RequestDenial::Envelope)?;
         if message.params().meta_version.is_some() {
             return Err(invalid("the modern era has no batches"));
         }
-        if message.kind() == Kind::Request(Method::Initialize) {
+        if message.kind() == MessageKind::Request(Method::Initialize) {
             return Err(invalid("`initialize` must not be in a batch"));
         }
         messages.push(message);
     }
-    if !accepts.events && messages.iter().any(|message| matches!(message.kind(), Kind::Request(_))) {
-        return Err(Denial::Accept { wanted: "text/event-stream, on which the answers to a batch come" });
+    if !accepts.events && messages.iter().any(|message| matches!(message.kind(), MessageKind::Request(_))) {
+        return Err(RequestDenial::Accept { wanted: "text/event-stream, on which the answers to a batch come" });
     }
     if entry.hub().is_some() {
         return hub::batch(server, entry, through, messages, accepts, record).await;
     }
-    let from = From::Session(&entry, through);
+    let from = CallOrigin::Session(&entry, through);
     let mut admitted = Vec::with_capacity(messages.len());
     for message in &messages {
         recorded(message, record);
         let destination = &entry.destination;
         let through = match message.kind() {
-            Kind::Request(_) => match (Inbound { server, destination, from, record }).check(message.clone()) {
-                Check::Through(message) => Some(message),
-                Check::Held(_) => None,
+            MessageKind::Request(_) => match (Inbound { server, destination, from, record }).check(message.clone()) {
+                AdmissionCheck::Through(message) => Some(message),
+                AdmissionCheck::Held(_) => None,
             },
             _ => server.calls.tell(destination, message.clone()),
         };
@@ -373,32 +381,32 @@ async fn batch(
     let messages = admitted;
     let busy = server.sessions.occupy(&entry);
     let (tx, rx) = oneshot::channel();
-    let reply = Reply::new(rx, entry.link.clone());
-    let command = Command::Batch { key: entry.key(), messages, by_method: accepts.by_method, reply: tx };
-    entry.link.commands.send(command).await.map_err(|_| Denial::UnknownSession)?;
-    let stream = match reply.head().await.ok_or(Denial::LinkGone)? {
-        Head::Stream(stream, reader) => (stream, reader),
-        Head::Refused(refusal) => return Ok(fault::refused(refusal, None)),
-        Head::Accepted | Head::Answer(_) | Head::Elsewhere(_) => return Ok(accepted()),
+    let reply = LinkReply::new(rx, entry.link.clone());
+    let command = LinkCommand::Batch { key: entry.key(), messages, by_method: accepts.by_method, reply: tx };
+    entry.link.commands.send(command).await.map_err(|_| RequestDenial::UnknownSession)?;
+    let stream = match reply.head().await.ok_or(RequestDenial::LinkGone)? {
+        ReplyHead::Stream(stream, reader) => (stream, reader),
+        ReplyHead::Refused(refusal) => return Ok(fault::refused(refusal, None)),
+        ReplyHead::Accepted | ReplyHead::Answer(_) | ReplyHead::Elsewhere(_) => return Ok(accepted()),
     };
     Ok(open(stream, entry.link.clone(), Some(busy)))
 }
 
 /// Answers a batch of which not everything passes the rules at once: each call by itself, and all answers together.
 async fn one_by_one(
-    server: &Arc<Server>,
-    entry: Arc<Entry>,
-    through: Through,
+    server: &Arc<DaemonSnapshot>,
+    entry: Arc<SessionEntry>,
+    through: Ingress,
     messages: Vec<Message>,
-    accepts: Accepts,
-    record: &mut Pending,
-) -> Result<Response<Body>, Denial> {
+    accepts: AcceptedFormats,
+    record: &mut TrackedRequest,
+) -> Result<Response<ResponseBody>, RequestDenial> {
     let (calls, tellings): (Vec<_>, Vec<_>) =
-        messages.into_iter().partition(|message| matches!(message.kind(), Kind::Request(_)));
+        messages.into_iter().partition(|message| matches!(message.kind(), MessageKind::Request(_)));
     for message in tellings {
         server.calls.cancel(entry.id, &message);
         if let Some(message) = server.calls.tell(&entry.destination, message) {
-            let _ = entry.link.commands.send(Command::Tell { key: Some(entry.key()), message }).await;
+            let _ = entry.link.commands.send(LinkCommand::Tell { key: Some(entry.key()), message }).await;
         }
     }
     let answer = |message, mut record| {
@@ -414,47 +422,47 @@ async fn one_by_one(
 
 /// The response to a reply of the link.
 pub(super) fn respond(
-    head: Head,
-    accepts: Accepts,
+    head: ReplyHead,
+    accepts: AcceptedFormats,
     link: LinkHandle,
-    busy: Option<Busy>,
+    busy: Option<BusyGuard>,
     id: Option<&str>,
-    record: &mut Pending,
-) -> Response<Body> {
+    record: &mut TrackedRequest,
+) -> Response<ResponseBody> {
     match head {
-        Head::Answer(Answer::Message(chain)) => {
+        ReplyHead::Answer(LinkAnswer::Message(chain)) => {
             record.response_body(|| chain.to_vec());
-            let mut response = Response::new(Body::Whole(chain));
+            let mut response = Response::new(ResponseBody::Whole(chain));
             response.headers_mut().insert(CONTENT_TYPE, JSON);
             response
         }
-        Head::Answer(Answer::Error { body, .. }) => {
-            let mut response = Response::new(Body::Whole(body));
+        ReplyHead::Answer(LinkAnswer::Error { body, .. }) => {
+            let mut response = Response::new(ResponseBody::Whole(body));
             response.headers_mut().insert(CONTENT_TYPE, JSON);
             response
         }
         // A cancelled call gets no answer: an empty stream says just that (mcp-eras 5.10).
-        Head::Answer(Answer::Cancelled { .. }) if accepts.events => events(Body::Empty),
-        Head::Answer(Answer::Cancelled { id }) => {
+        ReplyHead::Answer(LinkAnswer::Cancelled { .. }) if accepts.events => events(ResponseBody::Empty),
+        ReplyHead::Answer(LinkAnswer::Cancelled { id }) => {
             fault::json(StatusCode::OK, error_body(Some(&id), -32800, "the call was cancelled", None))
         }
-        Head::Answer(Answer::Fault { fault, id }) => fault::failed(&fault, &id),
-        Head::Stream(stream, reader) => open((stream, reader), link, busy),
-        Head::Accepted | Head::Elsewhere(_) => accepted(),
-        Head::Refused(refusal) => fault::refused(refusal, id),
+        ReplyHead::Answer(LinkAnswer::Fault { fault, id }) => fault::failed(&fault, &id),
+        ReplyHead::Stream(stream, reader) => open((stream, reader), link, busy),
+        ReplyHead::Accepted | ReplyHead::Elsewhere(_) => accepted(),
+        ReplyHead::Refused(refusal) => fault::refused(refusal, id),
     }
 }
 
 /// A response that is a stream of events.
 pub(super) fn open(
-    (stream, reader): (prism_core::mcp::link::StreamKey, prism_bridge::drive::outlet::Reader),
+    (stream, reader): (prism_core::mcp::link::StreamKey, prism_bridge::drive::outlet::OutletReader),
     link: LinkHandle,
-    busy: Option<Busy>,
-) -> Response<Body> {
-    events(Body::Stream(Box::new(EventStream::new(reader, link, stream, busy))))
+    busy: Option<BusyGuard>,
+) -> Response<ResponseBody> {
+    events(ResponseBody::Stream(Box::new(EventStream::new(reader, link, stream, busy))))
 }
 
-pub(super) fn events(body: Body) -> Response<Body> {
+pub(super) fn events(body: ResponseBody) -> Response<ResponseBody> {
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
@@ -463,8 +471,8 @@ pub(super) fn events(body: Body) -> Response<Body> {
     response
 }
 
-pub(super) fn accepted() -> Response<Body> {
-    let mut response = Response::new(Body::Empty);
+pub(super) fn accepted() -> Response<ResponseBody> {
+    let mut response = Response::new(ResponseBody::Empty);
     *response.status_mut() = StatusCode::ACCEPTED;
     response
 }

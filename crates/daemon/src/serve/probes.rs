@@ -7,32 +7,32 @@ use hyper::{
     Response, StatusCode,
     header::{CONTENT_TYPE, HeaderValue},
 };
-use prism_core::mcp::{Answer, Fault, Refusal, State};
+use prism_core::mcp::{CallFault, LinkAnswer, LinkRefusal, LinkState};
 use tokio::{sync::oneshot, time::timeout};
 
-use super::{Server, body::Body, fault::json, status};
-use prism_bridge::drive::{Command, Destination, Head, LinkHandle, health::Health};
+use super::{DaemonSnapshot, body::ResponseBody, fault::json, status};
+use prism_bridge::drive::{Destination, LinkCommand, LinkHandle, ReplyHead, health::ServerHealth};
 
 /// How long a server may take to list its tools before it counts as not ready.
 const LIST_TIMEOUT: Duration = Duration::from_secs(2);
 /// How long it counts that it has. A watchdog that asks more often costs the server nothing more.
 const COUNTS_FOR: Duration = Duration::from_secs(2);
 
-pub(super) fn healthz() -> Response<Body> {
+pub(super) fn healthz() -> Response<ResponseBody> {
     json(StatusCode::OK, r#"{"status":"alive"}"#.to_owned())
 }
 
 /// Whether the daemon and its servers can do their work.
 pub(super) struct Readiness {
     ready: bool,
-    servers: Vec<(String, Health)>,
+    servers: Vec<(String, ServerHealth)>,
     /// What the hub cannot show, and why.
     unavailable: Vec<(String, String)>,
 }
 
 /// Every server that runs must list its tools: an open port, or a process, is not health. One that does not run is started
 /// by its first client, unless it is known that it cannot be.
-pub(super) async fn readiness(server: &Server) -> Readiness {
+pub(super) async fn readiness(server: &DaemonSnapshot) -> Readiness {
     let looks = server.configured().map(|destination| async {
         look(destination).await;
         (destination.config().name.clone(), destination.health())
@@ -45,11 +45,11 @@ pub(super) async fn readiness(server: &Server) -> Readiness {
 }
 
 impl Readiness {
-    pub(super) fn in_short(&self) -> Response<Body> {
+    pub(super) fn in_short(&self) -> Response<ResponseBody> {
         self.response(&serde_json::json!({"status": self.word()}))
     }
 
-    pub(super) fn in_detail(&self) -> Response<Body> {
+    pub(super) fn in_detail(&self) -> Response<ResponseBody> {
         let states: serde_json::Map<_, _> =
             self.servers.iter().map(|(name, health)| (name.clone(), health.state.name().into())).collect();
         let mut body = serde_json::json!({"status": self.word(), "destinations": states});
@@ -67,7 +67,7 @@ impl Readiness {
         if self.ready { "ready" } else { "not ready" }
     }
 
-    fn response(&self, body: &serde_json::Value) -> Response<Body> {
+    fn response(&self, body: &serde_json::Value) -> Response<ResponseBody> {
         json(if self.ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE }, body.to_string())
     }
 }
@@ -76,7 +76,7 @@ impl Readiness {
 /// comes of it is noted.
 async fn look(destination: &Destination) {
     let mut links = destination.living_links();
-    links.retain(|link| link.vitals.state() == State::Up);
+    links.retain(|link| link.vitals.state() == LinkState::Up);
     // Each session has a connection of its own to a server somewhere else, which is asked once.
     if destination.config().http.is_some() {
         links.truncate(1);
@@ -95,25 +95,25 @@ async fn ask(destination: &Destination, link: &LinkHandle) {
     }
     let (reply, head) = oneshot::channel();
     let answer = async {
-        link.commands.send(Command::Probe { reply }).await.ok()?;
+        link.commands.send(LinkCommand::Probe { reply }).await.ok()?;
         head.await.ok()
     };
     let sightings = destination.sightings();
     match timeout(LIST_TIMEOUT, answer).await {
-        Ok(Some(Head::Answer(Answer::Message(_)))) => link.vitals.proved_healthy(),
-        Ok(Some(Head::Answer(Answer::Fault { fault: Fault::Refused { .. }, .. }))) => {
+        Ok(Some(ReplyHead::Answer(LinkAnswer::Message(_)))) => link.vitals.proved_healthy(),
+        Ok(Some(ReplyHead::Answer(LinkAnswer::Fault { fault: CallFault::Refused { .. }, .. }))) => {
             sightings.errs("it answers `tools/list` with an error".to_owned());
         }
         // It does not even read what it is sent.
-        Ok(Some(Head::Refused(Refusal::Stuck))) => sightings.fault(&Fault::Stuck),
+        Ok(Some(ReplyHead::Refused(LinkRefusal::Stuck))) => sightings.fault(&CallFault::Stuck),
         Err(_) => sightings.slow(format!("it did not answer `tools/list` within {LIST_TIMEOUT:?}")),
         Ok(_) => {}
     }
 }
 
-pub(super) async fn metrics(server: &Arc<Server>) -> Response<Body> {
+pub(super) async fn metrics(server: &Arc<DaemonSnapshot>) -> Response<ResponseBody> {
     status::refresh(server).await;
-    let mut response = Response::new(Body::from(server.access.metrics.text()));
+    let mut response = Response::new(ResponseBody::from(server.access.metrics.text()));
     let kind = HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
     response.headers_mut().insert(CONTENT_TYPE, kind);
     response

@@ -7,12 +7,12 @@ use hyper::{
 };
 use tracing::debug;
 
-use super::{Server, body::Body, fault::Denial, post::accepted};
-use prism_bridge::drive::{Destination, Entry};
+use super::{DaemonSnapshot, body::ResponseBody, fault::RequestDenial, post::accepted};
+use prism_bridge::drive::{Destination, SessionEntry};
 use prism_config::ErrorStatuses;
 
 /// A kind of client that a failed call's status would end the whole session of.
-struct Quirk {
+struct ClientQuirk {
     client: &'static str,
     /// Which of its versions do it. Those that do not are told apart only where they can be, and lose nothing: a
     /// JSON-RPC error with status 200 is one to everybody.
@@ -26,8 +26,8 @@ struct Quirk {
 
 /// All of them. Read, or seen, to survive it, with the reason shown: the TypeScript SDK 1 and 2, rmcp, the C# SDK and the
 /// Python SDK 2 (`python-httpx2/`), with all that is built on them.
-const QUIRKS: [Quirk; 2] = [
-    Quirk {
+const QUIRKS: [ClientQuirk; 2] = [
+    ClientQuirk {
         client: "the Python SDK, and what is built on it (FastMCP 2 and 3, older openai-agents and strands)",
         versions: "1.8 (the first with this transport) to 1.30",
         user_agent: "python-httpx/",
@@ -35,7 +35,7 @@ const QUIRKS: [Quirk; 2] = [
         // modelcontextprotocol/python-sdk issues 1010 and 3091; FastMCP 2 had to watch for it (its pull request 2803).
         why: "`raise_for_status` ends the task group that all calls of the session run in, and the reason is never shown",
     },
-    Quirk {
+    ClientQuirk {
         client: "the Go SDK",
         versions: "before 1.2; later ones survive it, without the reason",
         user_agent: "Go-http-client/",
@@ -46,7 +46,7 @@ const QUIRKS: [Quirk; 2] = [
 
 /// How one request is told that it has failed.
 #[derive(Clone, Copy)]
-pub(super) enum Telling {
+pub(super) enum FailureStyle {
     ByStatus,
     /// In the body of a 200; of a message that wants no answer, not at all.
     InBody,
@@ -54,11 +54,16 @@ pub(super) enum Telling {
 
 /// The status that an answer would have had, for the log and the metrics.
 #[derive(Clone, Copy)]
-pub(super) struct Meant(pub(super) StatusCode);
+pub(super) struct IntendedStatus(pub(super) StatusCode);
 
-impl Telling {
+impl FailureStyle {
     /// Finds out how whoever sent this head is to be told.
-    pub(super) fn to(server: &Server, destination: &Destination, entry: Option<&Entry>, headers: &HeaderMap) -> Self {
+    pub(super) fn to(
+        server: &DaemonSnapshot,
+        destination: &Destination,
+        entry: Option<&SessionEntry>,
+        headers: &HeaderMap,
+    ) -> Self {
         match destination.config().error_statuses.unwrap_or(server.config.error_statuses) {
             ErrorStatuses::Http => Self::ByStatus,
             ErrorStatuses::Ok => Self::InBody,
@@ -75,10 +80,10 @@ impl Telling {
     /// Tells a client what came of its message in the way that it survives. `id` is a request's.
     pub(super) fn tell(
         self,
-        server: &Server,
-        outcome: Result<Response<Body>, Denial>,
+        server: &DaemonSnapshot,
+        outcome: Result<Response<ResponseBody>, RequestDenial>,
         id: Option<&str>,
-    ) -> Result<Response<Body>, Denial> {
+    ) -> Result<Response<ResponseBody>, RequestDenial> {
         if matches!(self, Self::ByStatus) {
             return outcome;
         }
@@ -99,7 +104,7 @@ impl Telling {
                 Some(_) => *response.status_mut() = StatusCode::OK,
                 None => response = accepted(),
             }
-            response.extensions_mut().insert(Meant(meant));
+            response.extensions_mut().insert(IntendedStatus(meant));
         }
         Ok(response)
     }
@@ -111,8 +116,8 @@ pub(super) fn passes(status: StatusCode) -> bool {
     status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error()
 }
 
-fn of(user_agent: Option<&HeaderValue>, info: Option<(&str, &str)>) -> Option<&'static Quirk> {
-    let begins = |quirk: &Quirk| {
+fn of(user_agent: Option<&HeaderValue>, info: Option<(&str, &str)>) -> Option<&'static ClientQuirk> {
+    let begins = |quirk: &ClientQuirk| {
         user_agent.is_some_and(|shown| {
             let begin = shown.as_bytes().get(..quirk.user_agent.len());
             begin.is_some_and(|begin| begin.eq_ignore_ascii_case(quirk.user_agent.as_bytes()))

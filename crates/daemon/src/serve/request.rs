@@ -10,15 +10,15 @@ use hyper::{
     header::{ACCEPT, CONTENT_ENCODING, CONTENT_TYPE, HeaderName},
 };
 use prism_core::{
-    mcp::{Accepts, Revision},
+    mcp::{AcceptedFormats, Revision},
     wire::depth::is_too_deep,
 };
 use prism_gate::grant_server;
 use tokio::time::timeout;
 use uuid::Uuid;
 
-use super::{Server, fault::Denial};
-use prism_bridge::drive::{Destination, Entry, visitor::Way};
+use super::{DaemonSnapshot, fault::RequestDenial};
+use prism_bridge::drive::{Destination, SessionEntry, visitor::ClientTransport};
 use prism_config::EventNames;
 use prism_mcp::folder;
 
@@ -37,31 +37,31 @@ const MAX_THROWN_AWAY: usize = 64 << 20;
 
 /// The session that the request names; `None` if it names none.
 pub(super) fn session(
-    server: &Server,
+    server: &DaemonSnapshot,
     destination: &Arc<Destination>,
     of_hub: bool,
     headers: &HeaderMap,
-) -> Result<Option<Arc<Entry>>, Denial> {
+) -> Result<Option<Arc<SessionEntry>>, RequestDenial> {
     let Some(value) = headers.get(SESSION_ID) else { return Ok(None) };
-    let text = value.to_str().map_err(|_| Denial::BadSessionId)?;
+    let text = value.to_str().map_err(|_| RequestDenial::BadSessionId)?;
     let id = Uuid::try_parse(text).ok().filter(|id| text.len() == 36 && id.get_version_num() == 4);
-    let entry = server.sessions.get(&id.ok_or(Denial::BadSessionId)?);
+    let entry = server.sessions.get(&id.ok_or(RequestDenial::BadSessionId)?);
     // A session of another destination is unknown here; one that is being replaced is the same. Grants' are all called the
     // same, and none is another's.
-    let is_here = |entry: &Arc<Entry>| {
+    let is_here = |entry: &Arc<SessionEntry>| {
         let name = &destination.config().name;
         let is_replaced = entry.destination.config().name == *name && name != grant_server::NAME;
         (is_replaced || Arc::ptr_eq(&entry.destination, destination)) && entry.hub().is_some() == of_hub
     };
-    let entry = entry.filter(is_here).ok_or(Denial::UnknownSession)?;
+    let entry = entry.filter(is_here).ok_or(RequestDenial::UnknownSession)?;
     server.hub.is_back(&entry);
     Ok(Some(entry))
 }
 
 /// What a request has come through.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Through {
-    pub(super) way: Way,
+pub(super) struct Ingress {
+    pub(super) way: ClientTransport,
     /// The run of `prism stdio` that sent it, if one did.
     pub(super) instance: Option<Uuid>,
     /// The pane of the user's own tmux that it runs in.
@@ -70,19 +70,19 @@ pub(super) struct Through {
     pub(super) folder: Option<&'static Path>,
 }
 
-impl Through {
+impl Ingress {
     /// What has a session was asked for its way when that was opened.
-    pub(super) fn read(entry: Option<&Entry>, headers: &HeaderMap) -> Self {
+    pub(super) fn read(entry: Option<&SessionEntry>, headers: &HeaderMap) -> Self {
         let is_stdio = || headers.get(PRISM_TRANSPORT).is_some_and(|value| value.as_bytes() == b"stdio");
         let way = match entry {
             Some(entry) => entry.visit.way(),
-            None if is_stdio() => Way::Stdio,
-            None => Way::Http,
+            None if is_stdio() => ClientTransport::Stdio,
+            None => ClientTransport::Http,
         };
         let instance = || Uuid::try_parse(headers.get(PRISM_INSTANCE)?.to_str().ok()?).ok();
         let pane = || headers.get(PRISM_TMUX_PANE)?.to_str().ok()?.parse().ok();
         match way {
-            Way::Stdio => {
+            ClientTransport::Stdio => {
                 let folder = headers.get(PRISM_FOLDER).and_then(|text| folder::remembered(text.to_str().ok()?));
                 Self { way, instance: instance(), pane: pane(), folder }
             }
@@ -103,15 +103,15 @@ pub(super) fn by_method(destination: &Destination, uri: &Uri) -> bool {
 }
 
 /// Checks that a body is what it has to be, by what its head says of it.
-pub(super) fn check_content(headers: &HeaderMap) -> Result<(), Denial> {
+pub(super) fn check_content(headers: &HeaderMap) -> Result<(), RequestDenial> {
     if !is_json(headers) {
-        return Err(Denial::ContentType);
+        return Err(RequestDenial::ContentType);
     }
     let encoded =
         headers.get(CONTENT_ENCODING).filter(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity"));
     match encoded {
         Some(encoding) => {
-            Err(Denial::Encoded { encoding: encoding.to_str().unwrap_or("?").chars().take(32).collect() })
+            Err(RequestDenial::Encoded { encoding: encoding.to_str().unwrap_or("?").chars().take(32).collect() })
         }
         None => Ok(()),
     }
@@ -123,8 +123,8 @@ pub(super) fn is_json(headers: &HeaderMap) -> bool {
 }
 
 /// What the client takes, by the media ranges of its Accept header. None at all means anything.
-pub(super) fn accepts(headers: &HeaderMap) -> Accepts {
-    let mut accepts = Accepts { json: false, events: false, by_method: false };
+pub(super) fn accepts(headers: &HeaderMap) -> AcceptedFormats {
+    let mut accepts = AcceptedFormats { json: false, events: false, by_method: false };
     let mut any = false;
     for value in headers.get_all(ACCEPT) {
         any = true;
@@ -139,17 +139,17 @@ pub(super) fn accepts(headers: &HeaderMap) -> Accepts {
             accepts.events |= is("text/event-stream") || is("text/*") || is("*/*");
         }
     }
-    if any { accepts } else { Accepts { json: true, events: true, by_method: false } }
+    if any { accepts } else { AcceptedFormats { json: true, events: true, by_method: false } }
 }
 
 /// The body, unless it is too large or too slow.
-pub(super) async fn read(mut body: Incoming, limit: usize) -> Result<Bytes, Denial> {
+pub(super) async fn read(mut body: Incoming, limit: usize) -> Result<Bytes, RequestDenial> {
     let whole = async {
         let mut first = Bytes::new();
         let mut rest = BytesMut::new();
         let mut size = 0;
         while let Some(frame) = body.frame().await {
-            let Ok(data) = frame.map_err(|_| Denial::Unread)?.into_data() else { continue };
+            let Ok(data) = frame.map_err(|_| RequestDenial::Unread)?.into_data() else { continue };
             size += data.len();
             if size > limit {
                 // The rest is thrown away as it comes: memory stays bounded, and the answer is read.
@@ -167,7 +167,7 @@ pub(super) async fn read(mut body: Incoming, limit: usize) -> Result<Bytes, Deni
             }
         }
         if size > limit {
-            Err(Denial::TooLarge { limit })
+            Err(RequestDenial::TooLarge { limit })
         } else if rest.is_empty() {
             Ok(first)
         } else {
@@ -177,13 +177,13 @@ pub(super) async fn read(mut body: Incoming, limit: usize) -> Result<Bytes, Deni
             Ok(all.freeze())
         }
     };
-    timeout(BODY_TIMEOUT, whole).await.unwrap_or(Err(Denial::Slow))
+    timeout(BODY_TIMEOUT, whole).await.unwrap_or(Err(RequestDenial::Slow))
 }
 
 /// The same of a message that may go on to a server.
-pub(super) async fn read_message(body: Incoming, limit: usize) -> Result<Bytes, Denial> {
+pub(super) async fn read_message(body: Incoming, limit: usize) -> Result<Bytes, RequestDenial> {
     let bytes = read(body, limit).await?;
-    if is_too_deep(&bytes) { Err(Denial::TooDeep) } else { Ok(bytes) }
+    if is_too_deep(&bytes) { Err(RequestDenial::TooDeep) } else { Ok(bytes) }
 }
 
 #[cfg(test)]
@@ -222,7 +222,7 @@ mod tests {
             let mut headers = HeaderMap::new();
             headers.insert(PRISM_TRANSPORT, transport.parse().unwrap());
             headers.insert(PRISM_TMUX_PANE, pane.parse().unwrap());
-            Through::read(None, &headers).pane
+            Ingress::read(None, &headers).pane
         };
         assert_eq!(read("stdio", "3"), Some(3));
         assert_eq!(read("http", "3"), None);

@@ -8,8 +8,8 @@ use hyper_util::rt::TokioIo;
 use prism_api::socket::{
     CommandOutcome, CommandProgress, HolderCommand, HolderEvent, HolderEventData, HolderMessage, SessionOpened,
 };
-use prism_editor::{Happening, Note, Progress};
-use prism_gate::{Gate, Held, Trouble, Waiter};
+use prism_editor::{EditorEvent, ProgressNote, ProgressSink};
+use prism_gate::{ActionWaiter, Gate, GateError, GrantLease};
 use serde_json::{Value, json};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
@@ -26,7 +26,7 @@ use tokio_tungstenite::{
 };
 use uuid::Uuid;
 
-use super::{Server, access, body::Body, fault::Denial, route::Answering};
+use super::{DaemonSnapshot, access, body::ResponseBody, fault::RequestDenial, route::Answering};
 
 /// The largest message of a holder's: an edit at the largest limit, and its wrapping.
 const MAX_MESSAGE: usize = 16 << 20;
@@ -54,11 +54,11 @@ pub(super) type Socket = WebSocketStream<TokioIo<hyper::upgrade::Upgraded>>;
 
 /// Opens a holder's session. Who has no right to it learns that from the close code (A-05).
 pub(super) fn session(
-    server: &Server,
+    server: &DaemonSnapshot,
     gate: Arc<Gate>,
     id: Uuid,
     request: Request<Incoming>,
-) -> Result<Answering, Denial> {
+) -> Result<Answering, RequestDenial> {
     let hang_up = server.life.hang_up.subscribe();
     let headers = request.headers();
     let held = if access::is_same_origin(headers) {
@@ -68,21 +68,21 @@ pub(super) fn session(
             false => {
                 gate.record_refusal(held.agent(), "connect", &json!({"session_id": id}), "too_many");
                 let why = format!("{MAX_SOCKETS} sockets of this grant are open already; close one");
-                Err(Trouble::new("too_many", 429, why))
+                Err(GateError::new("too_many", 429, why))
             }
         })
     } else {
         gate.record_refusal("?", "connect", &json!({"session_id": id}), "foreign origin");
         gate.metrics.failed_auth("origin");
-        return Err(Denial::ForeignOrigin(format!("{:?}", headers.get(hyper::header::ORIGIN))));
+        return Err(RequestDenial::ForeignOrigin(format!("{:?}", headers.get(hyper::header::ORIGIN))));
     };
     upgraded(request, |socket| async move {
         match held {
             Ok(held) => serve(gate, held, socket, hang_up).await,
             Err(trouble) => {
                 let code = match trouble.code {
-                    "expired" => prism_gate::Ended::Expired.close_code(),
-                    "revoked" => prism_gate::Ended::Revoked.close_code(),
+                    "expired" => prism_gate::GrantEnd::Expired.close_code(),
+                    "revoked" => prism_gate::GrantEnd::Revoked.close_code(),
                     "too_many" => LATER,
                     _ => TOKEN,
                 };
@@ -93,7 +93,11 @@ pub(super) fn session(
 }
 
 /// The gate's events, each as one message.
-pub(super) fn events(server: &Server, gate: &Gate, request: Request<Incoming>) -> Result<Answering, Denial> {
+pub(super) fn events(
+    server: &DaemonSnapshot,
+    gate: &Gate,
+    request: Request<Incoming>,
+) -> Result<Answering, RequestDenial> {
     let mut seen = gate.events.listen();
     let mut hang_up = server.life.hang_up.subscribe();
     upgraded(request, |mut socket: Socket| async move {
@@ -121,12 +125,12 @@ pub(super) fn events(server: &Server, gate: &Gate, request: Request<Incoming>) -
 pub(super) fn upgraded<F: Future<Output = ()> + Send + 'static>(
     mut request: Request<Incoming>,
     then: impl FnOnce(Socket) -> F + Send + 'static,
-) -> Result<Answering, Denial> {
+) -> Result<Answering, RequestDenial> {
     let mut head = Request::new(());
     *head.method_mut() = request.method().clone();
     *head.uri_mut() = request.uri().clone();
     *head.headers_mut() = request.headers().clone();
-    let response = create_response(&head).map_err(|_| Denial::NotAWebSocket)?;
+    let response = create_response(&head).map_err(|_| RequestDenial::NotAWebSocket)?;
     let upgrade = hyper::upgrade::on(&mut request);
     tokio::spawn(async move {
         let Ok(upgraded) = upgrade.await else { return };
@@ -134,16 +138,16 @@ pub(super) fn upgraded<F: Future<Output = ()> + Send + 'static>(
         then(WebSocketStream::from_raw_socket(TokioIo::new(upgraded), Role::Server, Some(config)).await).await;
     });
     let (parts, ()) = response.into_parts();
-    let response = Response::from_parts(parts, Body::Empty);
+    let response = Response::from_parts(parts, ResponseBody::Empty);
     Ok(Box::pin(std::future::ready(response)))
 }
 
-async fn serve(gate: Arc<Gate>, held: Held, mut socket: Socket, mut hang_up: watch::Receiver<()>) {
+async fn serve(gate: Arc<Gate>, held: GrantLease, mut socket: Socket, mut hang_up: watch::Receiver<()>) {
     if let Err(trouble) = gate.connected(&held).await {
         return close(socket, GOING_AWAY, &trouble.message).await;
     }
     let held = Arc::new(held);
-    let (answers, mut answered) = mpsc::channel::<Said>(MAX_UNSENT);
+    let (answers, mut answered) = mpsc::channel::<SocketReply>(MAX_UNSENT);
     let places = Arc::new(Semaphore::new(MAX_AT_ONCE));
     let mut work = tokio::task::JoinSet::new();
     let mut ping = interval(PING);
@@ -164,10 +168,10 @@ async fn serve(gate: Arc<Gate>, held: Held, mut socket: Socket, mut hang_up: wat
             how = &mut ended => return close(socket, how.close_code(), &format!("the grant was {}", how.name())).await,
             _ = hang_up.changed() => return close(socket, GOING_AWAY, "Prism is stopping").await,
             Some(said) = answered.recv() => match said {
-                Said::Text(text) => if !send(&mut socket, text).await {
+                SocketReply::Text(text) => if !send(&mut socket, text).await {
                     return;
                 },
-                Said::Close(code, why) => return close(socket, code, why).await,
+                SocketReply::Close(code, why) => return close(socket, code, why).await,
             },
             happening = happenings.recv() => {
                 let told = match happening {
@@ -211,9 +215,9 @@ async fn serve(gate: Arc<Gate>, held: Held, mut socket: Socket, mut hang_up: wat
                 work.spawn(async move {
                     let _place = place;
                     let (text, trespassed) = answer(&gate, &held, &text, &answers).await;
-                    let _ = answers.send(Said::Text(text)).await;
+                    let _ = answers.send(SocketReply::Text(text)).await;
                     if trespassed {
-                        let _ = answers.send(Said::Close(SCOPE, "too many actions out of scope")).await;
+                        let _ = answers.send(SocketReply::Close(SCOPE, "too many actions out of scope")).await;
                     }
                 });
                 while work.try_join_next().is_some() {}
@@ -230,13 +234,13 @@ async fn serve(gate: Arc<Gate>, held: Held, mut socket: Socket, mut hang_up: wat
     }
 }
 
-enum Said {
+enum SocketReply {
     Text(String),
     Close(u16, &'static str),
 }
 
 /// What a holder is told first: what it may do, and how long.
-fn greeting(held: &Held) -> String {
+fn greeting(held: &GrantLease) -> String {
     let grant = held.grant();
     let opened = SessionOpened {
         session_id: Uuid::from_u128(held.id()).to_string(),
@@ -251,7 +255,7 @@ fn greeting(held: &Held) -> String {
 }
 
 /// An event (A-05, A-07): its category, and in its data its name. Numbered, so that a holder sees if it missed one.
-fn event(happening: &Happening, holder: u128, seq: u64) -> String {
+fn event(happening: &EditorEvent, holder: u128, seq: u64) -> String {
     message(happening.event.category, Some(seq), happening.event.name, happening.told_to(holder))
 }
 
@@ -274,36 +278,36 @@ fn message(category: &str, seq: Option<u64>, name: &str, said: Value) -> String 
 }
 
 /// Does what a message asks for, and meanwhile tells how far it is.
-async fn answer(gate: &Gate, held: &Held, text: &str, answers: &mpsc::Sender<Said>) -> (String, bool) {
+async fn answer(gate: &Gate, held: &GrantLease, text: &str, answers: &mpsc::Sender<SocketReply>) -> (String, bool) {
     let command = match serde_json::from_str::<HolderCommand>(text) {
         Ok(command) if command.kind == "cmd" => command,
         Ok(command) => {
             let why = format!("a message is of the type \"cmd\", not {:?}", command.kind);
-            return (result(command.id, Err(Trouble::bad(why))), false);
+            return (result(command.id, Err(GateError::bad(why))), false);
         }
         Err(error) => {
             let shape = r#"a command is {"type":"cmd","id":…,"action":…,"args":{…}}"#;
-            return (result(Value::Null, Err(Trouble::bad(format!("{shape}: {error}")))), false);
+            return (result(Value::Null, Err(GateError::bad(format!("{shape}: {error}")))), false);
         }
     };
-    let (progress, mut notes) = Progress::channel();
-    let mut acting = pin!(gate.act(held, &command.action, command.args, Waiter::patient(progress)));
+    let (progress, mut notes) = ProgressSink::channel();
+    let mut acting = pin!(gate.act(held, &command.action, command.args, ActionWaiter::patient(progress)));
     let outcome = loop {
         tokio::select! {
             biased;
             outcome = &mut acting => break outcome,
-            Some(Note { message, done, total }) = notes.recv() => {
+            Some(ProgressNote { message, done, total }) = notes.recv() => {
                 let data = CommandProgress { message, done, total };
                 let text = json!(HolderMessage::Progress { id: command.id.clone(), data }).to_string();
                 // If there is no room, the next note is truer anyway.
-                let _ = answers.try_send(Said::Text(text));
+                let _ = answers.try_send(SocketReply::Text(text));
             }
         }
     };
     (result(command.id, outcome.result), outcome.trespassed)
 }
 
-fn result(id: Value, result: Result<Value, Trouble>) -> String {
+fn result(id: Value, result: Result<Value, GateError>) -> String {
     let outcome = match result {
         Ok(data) => CommandOutcome::Ok(data),
         Err(trouble) => CommandOutcome::Error(trouble.told()),

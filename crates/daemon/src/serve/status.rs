@@ -19,7 +19,7 @@ use prism_api::status::{
     ConfigState, ConfigStatus, DaemonStatus, DestinationStatus, LastTrouble, LinkStatus, ListenStatus, PeerName,
     SessionStatus, StatusReport, StreamStatus,
 };
-use prism_core::mcp::{Era, State, link::SessionKey};
+use prism_core::mcp::{Era, LinkState, link::SessionKey};
 use prism_os::{limits, memory};
 use tokio::{
     sync::{oneshot, watch},
@@ -29,23 +29,23 @@ use tracing::{info, warn};
 use uuid::Uuid;
 
 use super::{
-    Server,
-    body::Body,
+    DaemonSnapshot,
+    body::ResponseBody,
     fault::{FOREIGN_SESSION, json},
 };
 use prism_bridge::drive::{
-    Command, Destination, Entry, LinkHandle,
-    sessions::Role,
-    visitor::{Visit, Way},
+    Destination, LinkCommand, LinkHandle, SessionEntry,
+    sessions::SessionRole,
+    visitor::{ClientActivity, ClientTransport},
     vitals::{StreamKind, StreamReport, StreamVitals},
 };
-use prism_config::{Env, home::TOKEN_FILE, trust::Untrusted};
+use prism_config::{Env, home::TOKEN_FILE, trust::UntrustedFile};
 
 /// How long a link may take to say how its streams are. One that has more to do is shown without them.
 const REPORT_TIMEOUT: Duration = Duration::from_millis(250);
 
 /// What the daemon knows of itself, besides what it serves.
-pub struct About {
+pub struct DaemonFacts {
     started: Instant,
     home: PathBuf,
     /// Where the clients' token stands, as a person would write it.
@@ -53,12 +53,12 @@ pub struct About {
     socket: OnceLock<PathBuf>,
     config: Mutex<ConfigStatus>,
     /// Files that do not count as they are.
-    untrusted: watch::Sender<Vec<Untrusted>>,
+    untrusted: watch::Sender<Vec<UntrustedFile>>,
     /// When the config was last read.
     taken: Mutex<Option<Instant>>,
 }
 
-impl About {
+impl DaemonFacts {
     pub fn new(home: &Path) -> Self {
         let token = token_place(home, &Env::process());
         Self {
@@ -81,7 +81,7 @@ impl About {
     }
 
     /// The config of this file is in effect, but for what only a restart changes.
-    pub fn configured_by(&self, file: Option<&Path>, restart: Option<String>, untrusted: &[Untrusted]) {
+    pub fn configured_by(&self, file: Option<&Path>, restart: Option<String>, untrusted: &[UntrustedFile]) {
         let absolute = |file: &Path| std::path::absolute(file).unwrap_or_else(|_| file.to_owned());
         let file = file.map(|file| absolute(file).display().to_string());
         let unseen: Vec<String> = untrusted.iter().map(|one| format!("{}; {}", one.why(), one.fix())).collect();
@@ -122,12 +122,12 @@ impl About {
     }
 
     /// What waits for the person to see it.
-    pub fn untrusted(&self) -> Vec<Untrusted> {
+    pub fn untrusted(&self) -> Vec<UntrustedFile> {
         self.untrusted.borrow().clone()
     }
 
     /// The same for who is to know when it changes.
-    pub fn untrusted_changes(&self) -> watch::Receiver<Vec<Untrusted>> {
+    pub fn untrusted_changes(&self) -> watch::Receiver<Vec<UntrustedFile>> {
         self.untrusted.subscribe()
     }
 
@@ -157,26 +157,26 @@ fn token_place(home: &Path, env: &Env) -> String {
 }
 
 /// What can only be seen by looking.
-struct Sight {
+struct ProcessUsage {
     memory_bytes: u64,
     open_files: u64,
     /// By the pid of the process that leads the group.
     groups: HashMap<u32, u64>,
 }
 
-pub(super) async fn respond(server: &Arc<Server>) -> Response<Body> {
+pub(super) async fn respond(server: &Arc<DaemonSnapshot>) -> Response<ResponseBody> {
     let body = serde_json::to_string(&status(server).await);
     json(StatusCode::OK, body.unwrap_or_default())
 }
 
 /// Everything there is to say.
-pub async fn status(server: &Arc<Server>) -> StatusReport {
+pub async fn status(server: &Arc<DaemonSnapshot>) -> StatusReport {
     let all: Vec<(&Arc<Destination>, Vec<LinkHandle>)> =
         server.destinations.values().map(|destination| (destination, destination.living_links())).collect();
     let (sight, reports) =
         tokio::join!(look(server), join_all(all.iter().map(|(_, links)| join_all(links.iter().map(streams)))));
     let mut listens = Vec::new();
-    let mut known = Streams::default();
+    let mut known = SessionStreams::default();
     for ((destination, links), reports) in all.iter().zip(reports) {
         for (link, report) in links.iter().zip(reports) {
             let heard = report.is_some();
@@ -197,20 +197,20 @@ pub async fn status(server: &Arc<Server>) -> StatusReport {
 }
 
 /// Looks at what is not counted, and tells the metrics of it.
-pub(super) async fn refresh(server: &Arc<Server>) {
+pub(super) async fn refresh(server: &Arc<DaemonSnapshot>) {
     look(server).await;
 }
 
-async fn look(server: &Arc<Server>) -> Sight {
+async fn look(server: &Arc<DaemonSnapshot>) -> ProcessUsage {
     let links: Vec<Vec<LinkHandle>> = server.destinations.values().map(|d| d.living_links()).collect();
     let pids: Vec<u32> = links.iter().flatten().filter_map(|link| link.vitals.pid()).collect();
     // It reads a file for every process there is.
-    let looking = tokio::task::spawn_blocking(move || Sight {
+    let looking = tokio::task::spawn_blocking(move || ProcessUsage {
         memory_bytes: memory::of_process(std::process::id()).unwrap_or_default(),
         open_files: limits::open_now(),
         groups: memory::of_children(&pids),
     });
-    let sight = looking.await.unwrap_or(Sight { memory_bytes: 0, open_files: 0, groups: HashMap::new() });
+    let sight = looking.await.unwrap_or(ProcessUsage { memory_bytes: 0, open_files: 0, groups: HashMap::new() });
     server.access.metrics.seen(sight.memory_bytes, sight.open_files);
     if let Some(mesh) = &server.mesh {
         mesh.measure();
@@ -222,7 +222,7 @@ async fn look(server: &Arc<Server>) -> Sight {
     sight
 }
 
-impl Sight {
+impl ProcessUsage {
     fn of(&self, links: &[LinkHandle]) -> u64 {
         links.iter().filter_map(|link| self.groups.get(&link.vitals.pid()?)).sum()
     }
@@ -231,13 +231,13 @@ impl Sight {
 async fn streams(link: &LinkHandle) -> Option<StreamReport> {
     let asking = async {
         let (reply, report) = oneshot::channel();
-        link.commands.send(Command::Streams { reply }).await.ok()?;
+        link.commands.send(LinkCommand::Streams { reply }).await.ok()?;
         report.await.ok()
     };
     timeout(REPORT_TIMEOUT, asking).await.ok()?
 }
 
-fn daemon(server: &Server, sight: &Sight) -> DaemonStatus {
+fn daemon(server: &DaemonSnapshot, sight: &ProcessUsage) -> DaemonStatus {
     let about = server.about();
     DaemonStatus {
         version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -256,7 +256,7 @@ fn daemon(server: &Server, sight: &Sight) -> DaemonStatus {
     }
 }
 
-fn destination(destination: &Destination, links: &[LinkHandle], sight: &Sight) -> DestinationStatus {
+fn destination(destination: &Destination, links: &[LinkHandle], sight: &ProcessUsage) -> DestinationStatus {
     let (config, metrics, model) = (destination.config(), destination.metrics(), destination.model());
     let (totals, health) = (metrics.totals(), destination.health());
     DestinationStatus {
@@ -291,21 +291,21 @@ fn destination(destination: &Destination, links: &[LinkHandle], sight: &Sight) -
     }
 }
 
-fn link(link: &LinkHandle, sight: &Sight) -> LinkStatus {
+fn link(link: &LinkHandle, sight: &ProcessUsage) -> LinkStatus {
     let vitals = &link.vitals;
     let state = vitals.state();
-    let there = matches!(state, State::Up | State::Starting);
+    let there = matches!(state, LinkState::Up | LinkState::Starting);
     LinkStatus {
         number: link.number,
         purpose: vitals.purpose.name().to_owned(),
         state: match state {
-            State::Down if vitals.started() > 0 => "stopped",
-            State::Down => "idle",
-            State::Asleep => "asleep",
-            State::Starting => "starting",
-            State::Up => "up",
-            State::Restarting => "restarting",
-            State::Failed => "failed",
+            LinkState::Down if vitals.started() > 0 => "stopped",
+            LinkState::Down => "idle",
+            LinkState::Asleep => "asleep",
+            LinkState::Starting => "starting",
+            LinkState::Up => "up",
+            LinkState::Restarting => "restarting",
+            LinkState::Failed => "failed",
         }
         .to_owned(),
         era: vitals.era().map(Era::name).map(str::to_owned),
@@ -329,14 +329,14 @@ fn listen(destination: &str, stream: &StreamVitals) -> ListenStatus {
 
 /// The streams of sessions, and what waits for those without.
 #[derive(Default)]
-struct Streams {
+struct SessionStreams {
     /// Links that told of theirs: of this destination, with this number.
     heard: Vec<(String, u64)>,
     of: HashMap<SessionKey, Vec<StreamStatus>>,
     undelivered: HashMap<SessionKey, u64>,
 }
 
-impl Streams {
+impl SessionStreams {
     fn add(&mut self, number: u64, destination: &str, heard: bool, report: StreamReport) {
         if heard {
             self.heard.push((destination.to_owned(), number));
@@ -355,7 +355,7 @@ impl Streams {
     }
 
     /// Those of a session; `None` if its link did not tell.
-    fn take(&mut self, entry: &Entry) -> Option<Vec<StreamStatus>> {
+    fn take(&mut self, entry: &SessionEntry) -> Option<Vec<StreamStatus>> {
         let heard = self.heard.iter().any(|(destination, number)| {
             *number == entry.link.number && *destination == entry.destination.config().name
         });
@@ -363,11 +363,11 @@ impl Streams {
     }
 }
 
-fn sessions(server: &Server, known: &mut Streams) -> Vec<SessionStatus> {
+fn sessions(server: &DaemonSnapshot, known: &mut SessionStreams) -> Vec<SessionStatus> {
     let mut sessions = Vec::new();
     for entry in server.sessions.all() {
         // A part is shown with the whole.
-        if matches!(entry.role, Role::Part(_)) {
+        if matches!(entry.role, SessionRole::Part(_)) {
             continue;
         }
         let parts = entry.hub().map(|hub| hub.parts()).unwrap_or_default();
@@ -388,7 +388,7 @@ fn sessions(server: &Server, known: &mut Streams) -> Vec<SessionStatus> {
             streams,
             undelivered: known.undelivered.remove(&entry.key()).unwrap_or_default(),
             revision: Some(entry.revision.name().to_owned()),
-            ..session(&entry.id, &entry.visit, Way::Http)
+            ..session(&entry.id, &entry.visit, ClientTransport::Http)
         });
     }
     for plain in server.plains.all() {
@@ -399,14 +399,14 @@ fn sessions(server: &Server, known: &mut Streams) -> Vec<SessionStatus> {
         sessions.push(SessionStatus {
             destination: Some(plain.destination.config().name.clone()),
             streams: Some(vec![stream]),
-            ..session(&plain.id, &plain.visit, Way::Sse)
+            ..session(&plain.id, &plain.visit, ClientTransport::Sse)
         });
     }
     sessions
 }
 
 /// What is the same for all sessions.
-fn session(id: &Uuid, visit: &Visit, way: Way) -> SessionStatus {
+fn session(id: &Uuid, visit: &ClientActivity, way: ClientTransport) -> SessionStatus {
     let who = visit.who();
     let client = who.and_then(|who| who.client.clone());
     SessionStatus {

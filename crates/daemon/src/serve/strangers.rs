@@ -26,24 +26,24 @@ const MOST: u64 = 256;
 
 /// The strangers at one listener.
 #[derive(Debug)]
-pub(super) struct Strangers {
+pub(super) struct UnverifiedConnections {
     most: usize,
     patience: Duration,
     moment: Duration,
-    inside: Mutex<Inside>,
+    inside: Mutex<UnverifiedQueue>,
     /// Rung when one is known or gone.
     fewer: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Inside {
+struct UnverifiedQueue {
     met: u64,
     /// The oldest first.
-    here: VecDeque<Place>,
+    here: VecDeque<UnverifiedSlot>,
 }
 
 #[derive(Debug)]
-struct Place {
+struct UnverifiedSlot {
     id: u64,
     since: Instant,
     pushed_out: Arc<Notify>,
@@ -51,14 +51,14 @@ struct Place {
 
 /// One of them, until it is known or gone.
 #[derive(Debug)]
-pub(super) struct Stranger {
-    all: Arc<Strangers>,
+pub(super) struct UnverifiedConnection {
+    all: Arc<UnverifiedConnections>,
     id: u64,
     is_known: AtomicBool,
     pushed_out: Arc<Notify>,
 }
 
-impl Strangers {
+impl UnverifiedConnections {
     /// As many as this process has files for.
     pub(super) fn by_files() -> Arc<Self> {
         let (soft, _) = limits::open_files();
@@ -71,7 +71,7 @@ impl Strangers {
     }
 
     /// Takes in one more. If that is one too many, the oldest is told to go, once it had its moment.
-    pub(super) async fn meet(self: &Arc<Self>) -> Arc<Stranger> {
+    pub(super) async fn meet(self: &Arc<Self>) -> Arc<UnverifiedConnection> {
         loop {
             let fewer = self.fewer.notified();
             let waits = match self.place() {
@@ -86,7 +86,7 @@ impl Strangers {
     }
 
     /// A place, or how long none is free yet.
-    fn place(self: &Arc<Self>) -> Result<Arc<Stranger>, Duration> {
+    fn place(self: &Arc<Self>) -> Result<Arc<UnverifiedConnection>, Duration> {
         let mut inside = self.inside();
         if inside.here.len() >= self.most
             && let Some(oldest) = inside.here.front()
@@ -100,8 +100,8 @@ impl Strangers {
         }
         inside.met += 1;
         let (id, pushed_out) = (inside.met, Arc::new(Notify::new()));
-        inside.here.push_back(Place { id, since: Instant::now(), pushed_out: pushed_out.clone() });
-        Ok(Arc::new(Stranger { all: self.clone(), id, is_known: AtomicBool::new(false), pushed_out }))
+        inside.here.push_back(UnverifiedSlot { id, since: Instant::now(), pushed_out: pushed_out.clone() });
+        Ok(Arc::new(UnverifiedConnection { all: self.clone(), id, is_known: AtomicBool::new(false), pushed_out }))
     }
 
     fn forget(&self, id: u64) {
@@ -109,12 +109,12 @@ impl Strangers {
         self.fewer.notify_one();
     }
 
-    fn inside(&self) -> MutexGuard<'_, Inside> {
+    fn inside(&self) -> MutexGuard<'_, UnverifiedQueue> {
         self.inside.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Stranger {
+impl UnverifiedConnection {
     pub(super) fn is_known(&self) -> bool {
         self.is_known.load(Ordering::Relaxed)
     }
@@ -137,7 +137,7 @@ impl Stranger {
     }
 }
 
-impl Drop for Stranger {
+impl Drop for UnverifiedConnection {
     fn drop(&mut self) {
         if !self.is_known() {
             self.all.forget(self.id);
@@ -157,7 +157,7 @@ mod tests {
     // M7
     #[tokio::test]
     async fn a_stranger_has_its_time_and_who_is_known_stays() {
-        let all = Strangers::at_most(8, Duration::from_millis(5), NONE);
+        let all = UnverifiedConnections::at_most(8, Duration::from_millis(5), NONE);
         let (friend, stranger, later) = (all.meet().await, all.meet().await, all.meet().await);
         let times = async {
             friend.is_let_in();
@@ -173,7 +173,7 @@ mod tests {
     // M7
     #[tokio::test]
     async fn of_too_many_the_oldest_goes_and_nobody_who_is_known() {
-        let all = Strangers::at_most(2, LONG, NONE);
+        let all = UnverifiedConnections::at_most(2, LONG, NONE);
         let friend = all.meet().await;
         friend.is_let_in();
         let strangers = [all.meet().await, all.meet().await, all.meet().await];
@@ -186,7 +186,7 @@ mod tests {
     // A burst of clients that all have a key loses none of them.
     #[tokio::test]
     async fn nobody_has_to_go_before_their_moment_and_the_next_waits() {
-        let all = Strangers::at_most(1, LONG, LONG);
+        let all = UnverifiedConnections::at_most(1, LONG, LONG);
         let first = all.meet().await;
         let mut next = std::pin::pin!(all.meet());
         assert!(next.as_mut().now_or_never().is_none());
@@ -195,7 +195,7 @@ mod tests {
         tokio::time::timeout(LONG, next).await.expect("there is a place");
         assert!(first.has_to_go().now_or_never().is_none());
         // And where nobody comes forward, the next has a place after that moment.
-        let all = Strangers::at_most(1, LONG, Duration::from_millis(5));
+        let all = UnverifiedConnections::at_most(1, LONG, Duration::from_millis(5));
         let first = all.meet().await;
         let _next = tokio::time::timeout(LONG, all.meet()).await.expect("there is a place");
         assert!(first.has_to_go().now_or_never().is_some());
@@ -203,7 +203,7 @@ mod tests {
 
     #[tokio::test]
     async fn who_leaves_takes_no_place() {
-        let all = Strangers::at_most(2, LONG, LONG);
+        let all = UnverifiedConnections::at_most(2, LONG, LONG);
         for _ in 0..10 {
             drop(all.meet().await);
         }

@@ -15,8 +15,8 @@ use std::{
 use crate::own_server;
 use prism_core::mcp::link::SessionKey;
 use prism_core::mesh::PENDING;
-use prism_editor::Quarters;
-use prism_os::census::Owner;
+use prism_editor::ServerSandboxes;
+use prism_os::census::OwnerDaemon;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -30,19 +30,19 @@ use tokio::{
 use tracing::level_filters::LevelFilter;
 
 use super::DaemonContext;
-use super::{Front, Life, Server, own};
-use prism_bridge::access::Access;
+use super::{DaemonLifetime, DaemonService, DaemonSnapshot, own};
+use prism_bridge::access::AccessLog;
 use prism_bridge::{
-    access::InFlight,
+    access::InFlightCounter,
     drive::{
-        Destination, Environment, Hub, Sessions,
+        Destination, Environment, Hub, SessionTable,
         destination::{BridgeContext, BuiltIn},
-        reach::{Line, Open, Reach, StreamId},
+        reach::{LinkSender, OpenedStream, StreamId, StreamObserver},
     },
 };
 use prism_config::{self as config, Config, Env};
-use prism_mcp::kit::{self, Call, Failure, Reply, Resources, Tool};
-use prism_telemetry::{Log, Metrics};
+use prism_mcp::kit::{self, CallFailure, Resources, ServerCall, ToolReply, TypedTool};
+use prism_telemetry::{DaemonLog, Metrics};
 
 /// How long a test waits for what must come.
 const SOON: Duration = Duration::from_secs(10);
@@ -52,9 +52,9 @@ const MODERN: &str = "2026-07-28";
 /// A front on a port of its own.
 struct Door {
     address: String,
-    front: Arc<Front>,
+    front: Arc<DaemonService>,
     reach: Arc<Told>,
-    sessions: Arc<Sessions>,
+    sessions: Arc<SessionTable>,
     /// A wait was cancelled.
     cancelled: Arc<Notify>,
     _home: TempDir,
@@ -63,7 +63,7 @@ struct Door {
 /// What was told of clients that can be reached.
 #[derive(Default)]
 struct Told {
-    open: Mutex<Vec<Open>>,
+    open: Mutex<Vec<OpenedStream>>,
     said: Mutex<Vec<Event>>,
 }
 
@@ -75,8 +75,8 @@ enum Event {
     Seen(SessionKey),
 }
 
-impl Reach for Told {
-    fn stream_opened(&self, stream: Open) {
+impl StreamObserver for Told {
+    fn stream_opened(&self, stream: OpenedStream) {
         self.said.lock().expect("no panic").push(Event::Opened(stream.stream));
         self.open.lock().expect("no panic").push(stream);
     }
@@ -114,7 +114,7 @@ impl Told {
     }
 
     /// Waits for that many streams to have been opened. Returns the last: where to ring, which it is, whose, for what.
-    async fn opened(&self, count: usize) -> (Line, StreamId, Option<SessionKey>, Vec<String>) {
+    async fn opened(&self, count: usize) -> (LinkSender, StreamId, Option<SessionKey>, Vec<String>) {
         let told = async {
             loop {
                 if let Some(open) = self.open.lock().expect("no panic").get(count - 1) {
@@ -133,64 +133,64 @@ struct WhoCalls;
 #[derive(Deserialize, JsonSchema)]
 struct Nothing {}
 
-impl Tool for WhoCalls {
+impl TypedTool for WhoCalls {
     type Arguments = Nothing;
     const NAME: &'static str = "prism_who_calls";
     const TITLE: &'static str = "Who calls";
     const DESCRIPTION: &'static str = "Says who calls.";
 
-    async fn call(&self, _: Nothing, call: &Call) -> Result<Reply, Failure> {
+    async fn call(&self, _: Nothing, call: &ServerCall) -> Result<ToolReply, CallFailure> {
         let told = call.caller_mark().map(|mark| {
             let id = |id: Option<uuid::Uuid>| id.map(|id| id.to_string());
             json!({"session": id(mark.session), "instance": id(mark.instance), "transport": mark.transport,
                 "client": mark.client})
         });
-        Ok(Reply::structured(json!({"mark": told})))
+        Ok(ToolReply::structured(json!({"mark": told})))
     }
 }
 
 /// A tool of another server.
 struct Echo;
 
-impl Tool for Echo {
+impl TypedTool for Echo {
     type Arguments = Nothing;
     const NAME: &'static str = "other_echo";
     const TITLE: &'static str = "Echo";
     const DESCRIPTION: &'static str = "Says something.";
 
-    async fn call(&self, _: Nothing, _: &Call) -> Result<Reply, Failure> {
-        Ok(Reply::text("echo"))
+    async fn call(&self, _: Nothing, _: &ServerCall) -> Result<ToolReply, CallFailure> {
+        Ok(ToolReply::text("echo"))
     }
 }
 
 /// The same as one that never carries a bell.
 struct Start;
 
-impl Tool for Start {
+impl TypedTool for Start {
     type Arguments = Nothing;
     const NAME: &'static str = "prism_start";
     const TITLE: &'static str = "Start";
     const DESCRIPTION: &'static str = "Says something.";
 
-    async fn call(&self, _: Nothing, _: &Call) -> Result<Reply, Failure> {
-        Ok(Reply::text("echo"))
+    async fn call(&self, _: Nothing, _: &ServerCall) -> Result<ToolReply, CallFailure> {
+        Ok(ToolReply::text("echo"))
     }
 }
 
 /// Waits until nobody waits for it any more.
 struct Wait(Arc<Notify>);
 
-impl Tool for Wait {
+impl TypedTool for Wait {
     type Arguments = Nothing;
     const NAME: &'static str = "prism_wait";
     const TITLE: &'static str = "Wait";
     const DESCRIPTION: &'static str = "Waits until it is cancelled.";
 
-    async fn call(&self, _: Nothing, call: &Call) -> Result<Reply, Failure> {
+    async fn call(&self, _: Nothing, call: &ServerCall) -> Result<ToolReply, CallFailure> {
         call.progress(1, None, "waiting");
         call.cancelled().await;
         self.0.notify_one();
-        Ok(Reply::text("too late"))
+        Ok(ToolReply::text("too late"))
     }
 }
 
@@ -198,12 +198,12 @@ impl Tool for Wait {
 struct Bells;
 
 impl Resources for Bells {
-    async fn list(&self, _: &Call) -> Result<Vec<Value>, Failure> {
+    async fn list(&self, _: &ServerCall) -> Result<Vec<Value>, CallFailure> {
         Ok(Vec::new())
     }
 
-    async fn read(&self, uri: &str, _: &Call) -> Result<Vec<Value>, Failure> {
-        Err(Failure::no_resource(uri))
+    async fn read(&self, uri: &str, _: &ServerCall) -> Result<Vec<Value>, CallFailure> {
+        Err(CallFailure::no_resource(uri))
     }
 
     fn can_watch(&self, uri: &str) -> bool {
@@ -211,8 +211,8 @@ impl Resources for Bells {
     }
 }
 
-fn quarters(home: &Path) -> Arc<Quarters> {
-    Quarters::new(&Default::default(), Default::default(), home.join("children"), vec![home.to_owned()])
+fn quarters(home: &Path) -> Arc<ServerSandboxes> {
+    ServerSandboxes::new(&Default::default(), Default::default(), home.join("children"), vec![home.to_owned()])
 }
 
 impl Door {
@@ -224,27 +224,27 @@ impl Door {
         let home = tempfile::tempdir().expect("a folder");
         let cancelled = Arc::new(Notify::new());
         let bridge = BridgeContext {
-            sessions: Arc::new(Sessions::new(None)),
+            sessions: Arc::new(SessionTable::new(None)),
             metrics: Arc::new(Metrics::default()),
-            owner: Owner::this_process(home.path()),
+            owner: OwnerDaemon::this_process(home.path()),
             store: None,
             environment: Environment::new(Env::process(), false, quarters(home.path())),
         };
         let reach = Arc::new(Told::default());
         bridge.sessions.reached().tell(reach.clone());
-        let access = Access {
-            log: Log::start(LevelFilter::OFF, false),
+        let access = AccessLog {
+            log: DaemonLog::start(LevelFilter::OFF, false),
             metrics: bridge.metrics.clone(),
             bodies: None,
-            in_flight: InFlight::default(),
+            in_flight: InFlightCounter::default(),
         };
-        let prism = kit::Server::new("prism", "Prism", "")
+        let prism = kit::BuiltinServer::new("prism", "Prism", "")
             .tool(WhoCalls)
             .tool(Start)
             .tool(Wait(cancelled.clone()))
             .resources(Bells);
-        let settings = config::Destination::stdio(own_server::NAME, Vec::new());
-        let settings = config::Destination { max_sessions: usize::MAX, legacy_sse: true, ..settings };
+        let settings = config::DestinationConfig::stdio(own_server::NAME, Vec::new());
+        let settings = config::DestinationConfig { max_sessions: usize::MAX, legacy_sse: true, ..settings };
         let prism = Destination::built_in(
             settings,
             BuiltIn { server: prism, waits: true, meets_agents: true },
@@ -252,11 +252,11 @@ impl Door {
             &bridge,
         )
         .expect("a destination");
-        let other = kit::Server::new("other", "Another", "").tool(Echo);
+        let other = kit::BuiltinServer::new("other", "Another", "").tool(Echo);
         let other = own("other", BuiltIn { server: other, waits: false, meets_agents: false }, &config, &bridge)
             .expect("a destination");
         let hub = Hub::new(prism.clone(), [other.clone()], &config, bridge.sessions.clone());
-        let server = Arc::new(Server {
+        let server = Arc::new(DaemonSnapshot {
             config,
             destinations: BTreeMap::from([(own_server::NAME.to_owned(), prism), ("other".to_owned(), other)]),
             root: None,
@@ -265,19 +265,19 @@ impl Door {
             mesh: None,
             calls: Arc::default(),
             gate: None,
-            doors: super::Doors::new(&bridge),
+            doors: super::GrantDestinations::new(&bridge),
             plains: Arc::default(),
             callers: Arc::default(),
             token: None,
             access,
-            life: Arc::new(Life::new(home.path())),
+            life: Arc::new(DaemonLifetime::new(home.path())),
         });
         let sessions = bridge.sessions.clone();
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("an address").to_string();
         let context =
             DaemonContext { bridge, home: home.path().to_owned(), mesh: None, calls: Arc::default(), gate: None };
-        let front = Front::new(server, context);
+        let front = DaemonService::new(server, context);
         tokio::spawn(front.clone().serve_tcp(listener));
         Self { address, front, reach, sessions, cancelled, _home: home }
     }

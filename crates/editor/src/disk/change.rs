@@ -6,8 +6,8 @@
 
 use std::path::Path;
 
-use prism_core::policy::{Effect, Refusal, Whose};
-use prism_os::root::{FoundEntry, RootError, Spot};
+use prism_core::policy::{Effect, LossOwner, Refusal};
+use prism_os::root::{FolderError, FoundEntry, Spot};
 use serde_json::{Value, json};
 
 use crate::{
@@ -17,7 +17,7 @@ use crate::{
         MissingPath, ResolvedPath, place,
         read::{check_size, whole},
     },
-    shown::Shown,
+    shown::ActionPreview,
     text::{
         TextContext,
         difference::{on_disk, unified},
@@ -41,7 +41,7 @@ impl ReplacedFile {
         let spot = way.spot()?;
         let (file, found) = spot.open_file().map_err(|error| way.refusal(error))?;
         if found.is_read_only() {
-            return Err(way.refusal(RootError::ReadOnly));
+            return Err(way.refusal(FolderError::ReadOnly));
         }
         let path = path_of(&spot, &way);
         let bytes = whole(file, &path)?;
@@ -53,12 +53,13 @@ impl ReplacedFile {
     }
 
     /// Has it replaced. A buffer of it follows; refused if that has text of its own.
-    pub(crate) fn replaced_by(self, new: Vec<u8>, context: &TextContext) -> Result<(Shown, Work), Refusal> {
+    pub(crate) fn replaced_by(self, new: Vec<u8>, context: &TextContext) -> Result<(ActionPreview, Work), Refusal> {
         check_size(&new)?;
         let (state, by) = (context.state.clone(), context.holder.clone());
         state.buffers.refuse_dirty(Path::new(&self.path))?;
         let unified = unified(&self.path, Some(&self.bytes), &new);
-        let shown = Shown::Diff { path: self.path.clone(), old_text_digest: Some(self.digest.clone()), unified };
+        let shown =
+            ActionPreview::Diff { path: self.path.clone(), old_text_digest: Some(self.digest.clone()), unified };
         let effects = self.effects(&new, context);
         let work = Work::new(move |_| {
             state.buffers.refuse_dirty(Path::new(&self.path))?;
@@ -82,7 +83,7 @@ impl ReplacedFile {
         if !self.is_named && !self.bytes.is_empty() && self.bytes != new && !is_own() {
             let what =
                 format!("{}: all that it holds is replaced, and the agent gave no digest of what it saw", self.path);
-            effects.push(Effect::Loss { what, whose: Whose::Others });
+            effects.push(Effect::Loss { what, whose: LossOwner::Others });
         }
         effects
     }
@@ -109,11 +110,11 @@ pub(crate) fn creation(
     nearest: MissingPath,
     new: Vec<u8>,
     context: &TextContext,
-) -> Result<(Shown, Work), Refusal> {
+) -> Result<(ActionPreview, Work), Refusal> {
     check_size(&new)?;
     let (state, by) = (context.state.clone(), context.holder.clone());
     let path = nearest.path();
-    let shown = Shown::Diff { path: path.clone(), old_text_digest: None, unified: unified(&path, None, &new) };
+    let shown = ActionPreview::Diff { path: path.clone(), old_text_digest: None, unified: unified(&path, None, &new) };
     let effect = on_disk(&path, None, &new);
     let work = Work::new(move |_| {
         let spot = nearest.make_way(&way)?;
@@ -125,9 +126,9 @@ pub(crate) fn creation(
 }
 
 /// Says that what was not there when it was shown now is.
-pub(crate) fn appeared(way: &ResolvedPath, error: RootError) -> Refusal {
+pub(crate) fn appeared(way: &ResolvedPath, error: FolderError) -> Refusal {
     match error {
-        RootError::Exists => way.changed("somebody else has made it meanwhile"),
+        FolderError::Exists => way.changed("somebody else has made it meanwhile"),
         error => way.refusal(error),
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use prism_core::policy::{Code, Effect, Named, Refusal};
+use prism_core::policy::{Code, Effect, EffectTarget, Refusal};
 use serde::Serialize;
 use serde_json::{Value, json};
 
@@ -11,14 +11,14 @@ use crate::{
     disk::change::{self, ReplacedFile},
     encoding,
     prepared::Work,
-    shown::Shown,
+    shown::ActionPreview,
     text::{
         TextContext,
         buffers::{Buffer, FileContent},
     },
 };
 
-pub(crate) fn open(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn open(mut args: Args, context: &TextContext) -> Result<(ActionPreview, Work), Refusal> {
     let path = args.text("path")?;
     let offset = args.number("offset", 0, u64::from(u32::MAX))?.unwrap_or(0);
     let limit = args.number("limit", 1, u64::from(u32::MAX))?;
@@ -35,10 +35,10 @@ pub(crate) fn open(mut args: Args, context: &TextContext) -> Result<(Shown, Work
             }),
         })
     });
-    Ok((Shown::plain(format!("Read {path}")), work))
+    Ok((ActionPreview::plain(format!("Read {path}")), work))
 }
 
-pub(crate) fn create(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn create(mut args: Args, context: &TextContext) -> Result<(ActionPreview, Work), Refusal> {
     let path = args.text("path")?;
     let content = args.content("content")?;
     let makes_parents = args.flag("parents")?;
@@ -63,8 +63,8 @@ pub(crate) fn create(mut args: Args, context: &TextContext) -> Result<(Shown, Wo
         return change::creation(way, nearest, content.unwrap_or_default(), context);
     }
     let path = nearest.path();
-    let shown = Shown::plain(format!("Make the folder {path}"));
-    let effect = Effect::Name { path: path.clone(), what: Named::NewFolder };
+    let shown = ActionPreview::plain(format!("Make the folder {path}"));
+    let effect = Effect::Name { path: path.clone(), what: EffectTarget::NewFolder };
     let work = Work::new(move |_| {
         nearest.make_way(&way)?.create_folder().map_err(|error| change::appeared(&way, error))?;
         Ok(json!({ "path": path }))
@@ -72,7 +72,7 @@ pub(crate) fn create(mut args: Args, context: &TextContext) -> Result<(Shown, Wo
     Ok((shown, work.affecting(vec![effect])))
 }
 
-pub(crate) fn write(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn write(mut args: Args, context: &TextContext) -> Result<(ActionPreview, Work), Refusal> {
     let path = args.text("path")?;
     let content = args.content("content")?.ok_or_else(|| wrong("`content` is missing: a string"))?;
     let made_for = args.maybe_text("digest")?;

@@ -8,11 +8,11 @@ use crate::{
     disk::search::{Engine, MOST_MATCHES, Pattern, SearchHit, SearchOptions, USUAL_MATCHES},
     prepared::Work,
     refusal::failed,
-    shown::Shown,
+    shown::ActionPreview,
     text::{TextContext, buffers::FileContent},
 };
 
-pub(crate) fn find(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn find(mut args: Args, context: &TextContext) -> Result<(ActionPreview, Work), Refusal> {
     let path = args.text("path")?;
     let words = args.text("text")?;
     let how = SearchOptions { ignores_case: args.flag("ignore_case")?, ..SearchOptions::default() };
@@ -23,7 +23,7 @@ pub(crate) fn find(mut args: Args, context: &TextContext) -> Result<(Shown, Work
         FileContent::Text(buffer) => buffer,
         FileContent::Other { path, .. } => return Err(wrong(format!("{:?} is no text", path.display().to_string()))),
     };
-    let shown = Shown::plain(format!("Search {}", buffer.path().display()));
+    let shown = ActionPreview::plain(format!("Search {}", buffer.path().display()));
     let work = Work::new(move |_| {
         let now = buffer.snapshot();
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);

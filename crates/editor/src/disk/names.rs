@@ -2,13 +2,15 @@
 
 use std::path::Path;
 
-use prism_core::policy::{Effect, Named, Refusal, Whose};
-use prism_os::root::{Clobber, FileKind, FoundEntry, RootError, Spot};
+use prism_core::policy::{Effect, EffectTarget, LossOwner, Refusal};
+use prism_os::root::{FileKind, FolderError, FoundEntry, RenameMode, Spot};
 use serde_json::json;
 
-use crate::{args::Args, disk::change::path_of, prepared::Work, roots::ResolvedPath, shown::Shown, text::TextContext};
+use crate::{
+    args::Args, disk::change::path_of, prepared::Work, roots::ResolvedPath, shown::ActionPreview, text::TextContext,
+};
 
-pub(crate) fn delete(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn delete(mut args: Args, context: &TextContext) -> Result<(ActionPreview, Work), Refusal> {
     let path = args.text("path")?;
     args.done()?;
     let way = context.roots.resolve(&path)?;
@@ -19,14 +21,14 @@ pub(crate) fn delete(mut args: Args, context: &TextContext) -> Result<(Shown, Wo
     let path = path_of(&spot, &way);
     let (state, by) = (context.state.clone(), context.holder.clone());
     state.buffers.refuse_dirty(Path::new(&path))?;
-    let shown = Shown::Delete { path: path.clone(), what: found.kind.name(), bytes: found.bytes };
+    let shown = ActionPreview::Delete { path: path.clone(), what: found.kind.name(), bytes: found.bytes };
     let effect = Effect::Name { path: path.clone(), what: named(found) };
     let work = Work::new(move |_| {
         state.buffers.refuse_dirty(Path::new(&path))?;
         still(&way, &spot, Some(found))?;
         state.buffers.own_writes.removes(Path::new(&path), &by);
         spot.remove(found.kind).map_err(|error| match error {
-            RootError::NotEmpty | RootError::NotFound | RootError::IsFolder | RootError::NotAFolder => {
+            FolderError::NotEmpty | FolderError::NotFound | FolderError::IsFolder | FolderError::NotAFolder => {
                 way.changed("it has changed since it was shown")
             }
             error => way.refusal(error),
@@ -37,11 +39,11 @@ pub(crate) fn delete(mut args: Args, context: &TextContext) -> Result<(Shown, Wo
     Ok((shown, work.affecting(vec![effect])))
 }
 
-fn named(found: FoundEntry) -> Named {
-    if found.kind == FileKind::Folder { Named::Folder } else { Named::File }
+fn named(found: FoundEntry) -> EffectTarget {
+    if found.kind == FileKind::Folder { EffectTarget::Folder } else { EffectTarget::File }
 }
 
-pub(crate) fn rename(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn rename(mut args: Args, context: &TextContext) -> Result<(ActionPreview, Work), Refusal> {
     let path = args.text("path")?;
     let new_path = args.text("new_path")?;
     let replaces = args.flag("overwrite")?;
@@ -57,25 +59,27 @@ pub(crate) fn rename(mut args: Args, context: &TextContext) -> Result<(Shown, Wo
     let (state, by) = (context.state.clone(), context.holder.clone());
     // What the new name held is lost, and with it no text that somebody has not saved.
     state.buffers.refuse_dirty(Path::new(&new))?;
-    let shown = Shown::Rename { from: from.clone(), to: new.clone(), replaces: taken.is_some() };
+    let shown = ActionPreview::Rename { from: from.clone(), to: new.clone(), replaces: taken.is_some() };
     let moves = |path: &String| Effect::Name { path: path.clone(), what: named(found) };
     let mut effects = vec![moves(&from), moves(&new)];
     // it is a deletion, whatever it is called.
     if taken.is_some() {
-        effects
-            .push(Effect::Loss { what: format!("{new} is replaced, and what it holds is lost"), whose: Whose::Others });
+        effects.push(Effect::Loss {
+            what: format!("{new} is replaced, and what it holds is lost"),
+            whose: LossOwner::Others,
+        });
     }
     let work = Work::new(move |_| {
         still(&way, &spot, Some(found))?;
         still(&to_way, &to, taken)?;
         // What was free when it was shown stays untouched if it is taken by now, even in this moment.
-        let clobber = if taken.is_some() { Clobber::Replace } else { Clobber::Refuse };
+        let clobber = if taken.is_some() { RenameMode::Replace } else { RenameMode::Refuse };
         state.buffers.own_writes.moves(Path::new(&from), Path::new(&new), &by);
         spot.rename(&to, clobber).map_err(|error| match error {
-            RootError::Exists => to_way.changed("somebody else has made it meanwhile"),
-            RootError::NotFound => way.changed("it has changed since it was shown"),
+            FolderError::Exists => to_way.changed("somebody else has made it meanwhile"),
+            FolderError::NotFound => way.changed("it has changed since it was shown"),
             // These are about the new name.
-            error @ (RootError::NotEmpty | RootError::IsFolder | RootError::NotAFolder) => to_way.refusal(error),
+            error @ (FolderError::NotEmpty | FolderError::IsFolder | FolderError::NotAFolder) => to_way.refusal(error),
             error => way.refusal(error),
         })?;
         state.buffers.removed(Path::new(&new));
@@ -88,11 +92,11 @@ pub(crate) fn rename(mut args: Args, context: &TextContext) -> Result<(Shown, Wo
 fn existing(way: &ResolvedPath) -> Result<(Spot, FoundEntry), Refusal> {
     let spot = way.spot()?;
     let found = spot.look().map_err(|error| way.refusal(error))?;
-    let found = found.ok_or_else(|| way.refusal(RootError::NotFound))?;
+    let found = found.ok_or_else(|| way.refusal(FolderError::NotFound))?;
     Ok((spot, found))
 }
 
-fn is_empty(spot: &Spot) -> Result<bool, RootError> {
+fn is_empty(spot: &Spot) -> Result<bool, FolderError> {
     Ok(spot.open_folder()?.entries()?.next().is_none())
 }
 

@@ -29,7 +29,7 @@ use crate::{
     prepared::Work,
     refusal::failed,
     roots::{ResolvedPath, place},
-    shown::Shown,
+    shown::ActionPreview,
     state::Cancellation,
     text::{TextContext, buffers::Buffers},
 };
@@ -61,7 +61,7 @@ struct SearchResults {
     is_complete: bool,
 }
 
-pub(crate) fn words(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn words(mut args: Args, context: &TextContext) -> Result<(ActionPreview, Work), Refusal> {
     let words = args.text("text")?;
     let how = SearchOptions {
         ignores_case: args.flag("ignore_case")?,
@@ -72,7 +72,7 @@ pub(crate) fn words(mut args: Args, context: &TextContext) -> Result<(Shown, Wor
     search(args, context, pattern)
 }
 
-pub(crate) fn expression(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn expression(mut args: Args, context: &TextContext) -> Result<(ActionPreview, Work), Refusal> {
     let expression = args.text("pattern")?;
     let how = SearchOptions {
         ignores_case: args.flag("ignore_case")?,
@@ -83,7 +83,7 @@ pub(crate) fn expression(mut args: Args, context: &TextContext) -> Result<(Shown
     search(args, context, pattern)
 }
 
-fn search(mut args: Args, context: &TextContext, pattern: Pattern) -> Result<(Shown, Work), Refusal> {
+fn search(mut args: Args, context: &TextContext, pattern: Pattern) -> Result<(ActionPreview, Work), Refusal> {
     let path = args.maybe_text("path")?;
     let glob = glob(&mut args)?;
     let also = WalkOptions { hidden: args.flag("hidden")?, ignored: args.flag("ignored")? };
@@ -92,7 +92,7 @@ fn search(mut args: Args, context: &TextContext, pattern: Pattern) -> Result<(Sh
     let search = FileSearch { pattern, glob, also, limit: usize::try_from(limit).unwrap_or(usize::MAX) };
     let way = path.as_deref().map_or_else(|| context.roots.first(), |path| context.roots.resolve(path))?;
     let (at, place) = SearchStart::of(&way)?;
-    let shown = Shown::plain(format!("Search {}", place.display()));
+    let shown = ActionPreview::plain(format!("Search {}", place.display()));
     let state = context.state.clone();
     let work = Work::new(move |stop| {
         let found = search.run(&way, at, &place, &unsaved_beneath(&state.buffers, &place), stop)?;

@@ -17,7 +17,7 @@ use crate::{
     },
     prepared::Work,
     roots::place,
-    shown::Shown,
+    shown::ActionPreview,
     text::TextContext,
 };
 
@@ -28,12 +28,12 @@ const USUAL_ENTRIES: u64 = 1_000;
 
 const USUAL_LEVELS: u64 = 3;
 
-pub(crate) fn explore(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn explore(mut args: Args, context: &TextContext) -> Result<(ActionPreview, Work), Refusal> {
     let levels = args.number("depth", 1, MOST_LEVELS)?.unwrap_or(USUAL_LEVELS);
     list(args, context, "List", levels, None)
 }
 
-pub(crate) fn search(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn search(mut args: Args, context: &TextContext) -> Result<(ActionPreview, Work), Refusal> {
     let pattern = args.text("pattern")?;
     let glob = PathGlob::new(&pattern).map_err(|why| wrong(format!("`pattern` {why}")))?;
     list(args, context, "Search", MOST_LEVELS, Some(glob))
@@ -45,14 +45,14 @@ fn list(
     verb: &str,
     levels: u64,
     glob: Option<PathGlob>,
-) -> Result<(Shown, Work), Refusal> {
+) -> Result<(ActionPreview, Work), Refusal> {
     let path = args.maybe_text("path")?;
     let limit = args.number("limit", 1, MOST_ENTRIES)?.unwrap_or(USUAL_ENTRIES);
     let also = WalkOptions { hidden: args.flag("hidden")?, ignored: args.flag("ignored")? };
     args.done()?;
     let way = path.as_deref().map_or_else(|| context.roots.first(), |path| context.roots.resolve(path))?;
     let folder = way.folder()?;
-    let shown = Shown::plain(format!("{verb} {}", place(&folder, way.written()).display()));
+    let shown = ActionPreview::plain(format!("{verb} {}", place(&folder, way.written()).display()));
     let work = Work::new(move |stop| {
         let listed =
             TreeListing { glob, found: Mutex::new(BestPaths::new(usize::try_from(limit).unwrap_or(usize::MAX))) };

@@ -21,7 +21,7 @@ use std::{
 
 pub(crate) use best::BestPaths;
 use prism_core::policy::{Code, Refusal};
-use prism_os::root::{FileKind, FolderHandle, FolderListing, NameBuffer, RootError};
+use prism_os::root::{FileKind, FolderError, FolderHandle, FolderListing, NameBuffer};
 use queue::WalkQueue;
 pub(crate) use rules::{IgnoreRules, IgnoreSources, WalkOptions};
 
@@ -131,7 +131,7 @@ impl<'a> FolderWalk<'a> {
         folder: &FolderHandle,
         visitor: &V,
     ) -> Result<bool, Refusal> {
-        let unreadable = |error: RootError| Refusal::new(Code::Failed, format!("{}: {error}", self.place.display()));
+        let unreadable = |error: FolderError| Refusal::new(Code::Failed, format!("{}: {error}", self.place.display()));
         let first = WalkFolder {
             folder: folder.listing().map_err(unreadable)?,
             path: PathBuf::new(),
@@ -173,8 +173,8 @@ impl<'a> FolderWalk<'a> {
     }
 
     /// Notes why something could not be opened. What is not there any more, or has become a link, is not left out.
-    pub(crate) fn failed(&self, error: &RootError) {
-        if !matches!(error, RootError::NotFound | RootError::Linked) {
+    pub(crate) fn failed(&self, error: &FolderError) {
+        if !matches!(error, FolderError::NotFound | FolderError::Linked) {
             self.cut();
         }
     }
@@ -221,7 +221,7 @@ impl<'a> FolderWalk<'a> {
         names: &mut NameBuffer,
         queue: &WalkQueue<WalkJob>,
         visitor: &V,
-    ) -> Result<(), RootError> {
+    ) -> Result<(), FolderError> {
         let mut sources = IgnoreSources::default();
         let mut listed = Vec::new();
         let all = here.folder.each(names, |name, kind| {

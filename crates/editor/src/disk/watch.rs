@@ -17,7 +17,7 @@ use choice::WatchChoice;
 use prism_core::policy::{Code, Refusal};
 use prism_os::{
     root::{self, FolderHandle},
-    watch::{Tree, WatchBell},
+    watch::{TreeWatch, WatchBell},
 };
 use tokio::{runtime::Handle, task::AbortHandle, time::sleep};
 pub(crate) use verb::watch;
@@ -63,7 +63,7 @@ struct WatchedFile {
 /// What looks, and what it looks at.
 #[derive(Debug)]
 struct ActiveWatch {
-    tree: Tree,
+    tree: TreeWatch,
     chosen: WatchChoice,
     /// The folders that are watched, as they were asked for.
     roots: BTreeSet<PathBuf>,
@@ -135,7 +135,7 @@ impl Watches {
             Some(open) if open.roots == roots && open.chosen.is_like(&chosen) => return Ok(()),
             Some(open) => open,
             closed => {
-                let tree = Tree::new().map_err(|error| failed(format!("nothing can be watched: {error}")))?;
+                let tree = TreeWatch::new().map_err(|error| failed(format!("nothing can be watched: {error}")))?;
                 let follower = Handle::current().spawn(follow(tree.bell(), Arc::downgrade(self))).abort_handle();
                 closed.insert(ActiveWatch { tree, chosen: WatchChoice::default(), roots: BTreeSet::new(), follower })
             }

@@ -3,21 +3,21 @@
 
 use std::path::{Path, PathBuf};
 
-use prism_core::policy::{Action, Code, Refusal, Root};
+use prism_core::policy::{Code, GrantRoot, Refusal, VerbSpec};
 use serde_json::{Map, Value};
 use tokio::task::spawn_blocking;
 
 use crate::{
-    dispatch::{Order, Runtime},
-    happening::Happening,
+    dispatch::{BuiltinEditor, VerbOrder},
+    happening::EditorEvent,
     roots::{GrantedRoots, ResolvedPath, place},
     state::Cancellation,
-    text::buffers::Surrendered,
+    text::buffers::ReleasedText,
 };
 
 /// An order's arguments with all paths absolute and real, and these paths; with none, the first granted folder.
 #[derive(Clone, Debug)]
-pub struct Located {
+pub struct ResolvedArgs {
     pub args: Map<String, Value>,
     pub paths: Vec<PathBuf>,
 }
@@ -25,16 +25,16 @@ pub struct Located {
 /// Paths of one order that are looked up.
 const MAX_PATHS: usize = 200;
 
-impl Runtime {
+impl BuiltinEditor {
     /// Finds what an order is about. Nothing is changed.
-    pub async fn locate(&self, order: &Order) -> Result<Located, Refusal> {
+    pub async fn locate(&self, order: &VerbOrder) -> Result<ResolvedArgs, Refusal> {
         let (verb, args, roots, editor) = (order.verb, order.args.clone(), order.roots.clone(), &self.state().editor);
         let roots = GrantedRoots::new(roots, editor.closed.clone());
         editor.blocking(move |_| located(verb, args, &roots)).await
     }
 
     /// Gives up all that is open beneath a folder; returns what was unsaved.
-    pub async fn surrender(&self, folder: &Path) -> Vec<Surrendered> {
+    pub async fn surrender(&self, folder: &Path) -> Vec<ReleasedText> {
         let (text, folder) = (self.state().text.clone(), folder.to_owned());
         // Not in the queue of all others, which may refuse: texts that stayed here would have two owners.
         spawn_blocking(move || text.buffers.surrender(&folder)).await.unwrap_or_default()
@@ -43,7 +43,7 @@ impl Runtime {
     /// Opens a file beneath a folder with a text that is not saved.
     pub async fn adopt(&self, root: &Path, path: &Path, text: &str) -> Result<(), Refusal> {
         let named = |path: &Path| path.to_str().map(str::to_owned);
-        let names = named(root).and_then(|root| Some((Root::new(&root).ok()?, named(path)?)));
+        let names = named(root).and_then(|root| Some((GrantRoot::new(&root).ok()?, named(path)?)));
         let (root, path) = names.ok_or_else(|| Refusal::new(Code::Failed, "its path is no text"))?;
         let (editor, open, text) = (&self.state().editor, self.state().text.clone(), text.to_owned());
         let adopt = move |_: &Cancellation| {
@@ -54,12 +54,12 @@ impl Runtime {
     }
 
     /// Tells of something that happened in another editor.
-    pub fn tell(&self, happening: Happening) {
+    pub fn tell(&self, happening: EditorEvent) {
         self.state().editor.happenings.pass_on(happening);
     }
 }
 
-fn located(verb: &Action, mut args: Map<String, Value>, roots: &GrantedRoots) -> Result<Located, Refusal> {
+fn located(verb: &VerbSpec, mut args: Map<String, Value>, roots: &GrantedRoots) -> Result<ResolvedArgs, Refusal> {
     // Who does it may have more than was granted open: what stands for the granted folder is said.
     if let Some(name) = folder_of(verb)
         && args.get(name).is_none_or(Value::is_null)
@@ -92,11 +92,11 @@ fn located(verb: &Action, mut args: Map<String, Value>, roots: &GrantedRoots) ->
     if paths.is_empty() {
         paths.push(place(roots.first()?.folder()?, ""));
     }
-    Ok(Located { args, paths })
+    Ok(ResolvedArgs { args, paths })
 }
 
 /// The argument of a verb that is the first granted folder if it is not given.
-fn folder_of(verb: &Action) -> Option<&'static str> {
+fn folder_of(verb: &VerbSpec) -> Option<&'static str> {
     match verb.verb {
         "search_files" | "explore_tree" | "get_workspace_info" | "find_in_project" | "regex_search"
         | "replace_text" => Some("path"),
@@ -106,7 +106,7 @@ fn folder_of(verb: &Action) -> Option<&'static str> {
     }
 }
 
-fn real(verb: &Action, name: &str, way: &ResolvedPath) -> Result<PathBuf, Refusal> {
+fn real(verb: &VerbSpec, name: &str, way: &ResolvedPath) -> Result<PathBuf, Refusal> {
     match (verb.verb, name) {
         // These are about a name, not about what a link by that name leads to.
         ("delete_file" | "rename_file", "path") => {

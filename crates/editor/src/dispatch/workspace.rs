@@ -19,7 +19,7 @@ use crate::{
     prepared::{Opened, Work},
     roots::{ResolvedPath, place},
     run::{fence::FenceReport, git, project},
-    shown::Shown,
+    shown::ActionPreview,
     state::Cancellation,
     state::OrderContext,
 };
@@ -54,7 +54,7 @@ pub(crate) fn info(mut args: Args, context: &OrderContext<RuntimeState>) -> Resu
             json!({ "roots": roots, "runtime": { "kind": "built-in", "ui": false }, "fence": FenceReport::of(context.state.fences.kind().as_ref()) }),
         )
     });
-    Ok((Shown::plain("Look at the granted folders"), work))
+    Ok((ActionPreview::plain("Look at the granted folders"), work))
 }
 
 fn about(

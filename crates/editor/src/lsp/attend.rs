@@ -27,7 +27,7 @@ use super::{
     uri,
 };
 use crate::{
-    happening::{Happening, Happenings},
+    happening::{EditorEvent, Happenings},
     lsp::LspState,
 };
 
@@ -44,7 +44,7 @@ const MAX_CHANGED: usize = 64;
 const MAX_ASKED: usize = 8;
 
 /// Runs for as long as there are servers to hear of it.
-pub(super) async fn attend(state: Weak<LspState>, mut happenings: Receiver<Arc<Happening>>) {
+pub(super) async fn attend(state: Weak<LspState>, mut happenings: Receiver<Arc<EditorEvent>>) {
     let mut changed: BTreeMap<PathBuf, Instant> = BTreeMap::new();
     let asking = Arc::new(Semaphore::new(MAX_ASKED));
     loop {
@@ -80,7 +80,7 @@ pub(super) async fn attend(state: Weak<LspState>, mut happenings: Receiver<Arc<H
     }
 }
 
-fn pass_on(servers: &LanguageServers, happening: &Happening, path: &Path) {
+fn pass_on(servers: &LanguageServers, happening: &EditorEvent, path: &Path) {
     match happening.event.name {
         "file_saved" => servers.saved(path),
         "file_closed" => servers.closed(path),

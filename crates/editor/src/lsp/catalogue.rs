@@ -14,7 +14,7 @@ use prism_core::policy::{Code, Refusal};
 use serde_json::{Value, json};
 
 use super::proof::ProgramCheck;
-use crate::{language::SourceLanguage, settings::Settings};
+use crate::{language::SourceLanguage, settings::EditorSettings};
 
 /// A server that is known by name.
 #[derive(Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub(crate) struct ServerKind {
 
 /// A server that is looked for where nothing is configured.
 #[derive(Clone, Copy, Debug)]
-pub struct UsualServer {
+pub struct DefaultLanguageServer {
     /// The first of its languages, by LSP's name.
     pub language: &'static str,
     pub program: &'static str,
@@ -126,9 +126,9 @@ static OTHER: ServerKind = ServerKind {
 };
 
 /// Returns the servers that are looked for where nothing is configured.
-pub fn usual_servers() -> impl Iterator<Item = UsualServer> {
+pub fn usual_servers() -> impl Iterator<Item = DefaultLanguageServer> {
     KINDS.iter().filter_map(|kind| {
-        Some(UsualServer { language: kind.languages.first()?.id(), program: kind.command.first()?, kind })
+        Some(DefaultLanguageServer { language: kind.languages.first()?.id(), program: kind.command.first()?, kind })
     })
 }
 
@@ -136,7 +136,7 @@ pub fn usual_servers() -> impl Iterator<Item = UsualServer> {
 /// (`reach`) are the project's code, and run only where that is allowed.
 pub(crate) fn choose(
     language: SourceLanguage,
-    settings: &Settings,
+    settings: &EditorSettings,
     env: &BTreeMap<OsString, OsString>,
     reach: &Path,
     project: &Path,
@@ -186,7 +186,7 @@ pub(crate) fn marks(language: SourceLanguage) -> &'static ServerKind {
 }
 
 /// Languages that a server is known or configured for.
-pub(crate) fn languages(settings: &Settings) -> Vec<SourceLanguage> {
+pub(crate) fn languages(settings: &EditorSettings) -> Vec<SourceLanguage> {
     let usual = KINDS.iter().flat_map(|kind| kind.languages).copied();
     let others = [SourceLanguage::Bash, SourceLanguage::Json, SourceLanguage::Toml, SourceLanguage::Markdown];
     usual.chain(others.into_iter().filter(|language| settings.servers.contains_key(language.id()))).collect()
@@ -195,7 +195,7 @@ pub(crate) fn languages(settings: &Settings) -> Vec<SourceLanguage> {
 /// Finds a program that can work. If there is none: the first one that cannot, and why.
 fn find(
     program: &str,
-    settings: &Settings,
+    settings: &EditorSettings,
     env: &BTreeMap<OsString, OsString>,
     reach: &Path,
     project: &Path,
@@ -232,10 +232,10 @@ fn find(
 
 // === impl UsualServer ===
 
-impl UsualServer {
+impl DefaultLanguageServer {
     /// Finds it as whoever has this environment would, and says of none that can work what helps. Blocks.
     pub fn find(&self, env: &BTreeMap<OsString, OsString>) -> Result<String, String> {
-        let (settings, root) = (Settings::default(), Path::new("/"));
+        let (settings, root) = (EditorSettings::default(), Path::new("/"));
         let prove = |path: &Path| self.kind.look.at(path, root, env, None);
         // Nothing is granted here, so nothing is a project's own.
         find(self.program, &settings, env, Path::new("/no-project"), root, &prove).map_err(|broken| match broken {
@@ -258,7 +258,7 @@ impl ServerKind {
     }
 
     /// What it is told when it is greeted, and the same by section for when it asks.
-    pub(crate) fn wishes(&self, settings: &Settings) -> (Value, Value) {
+    pub(crate) fn wishes(&self, settings: &EditorSettings) -> (Value, Value) {
         let runs = settings.runs_project_code;
         match self.name {
             "rust-analyzer" => {
@@ -298,7 +298,7 @@ impl ServerKind {
     /// What is added to its environment, which comes before what the project says. Blocks.
     pub(crate) fn additions(
         &self,
-        settings: &Settings,
+        settings: &EditorSettings,
         env: &BTreeMap<OsString, OsString>,
     ) -> Vec<(OsString, OsString)> {
         let fixed: &[(&str, &str)] = match self.name {
@@ -330,7 +330,7 @@ const MAX_RUSTUP: u64 = 1 << 16;
 
 /// The toolchain that rustup takes where nothing is said. A project could name a folder of its own to take one from
 /// (`rust-toolchain.toml`), unless it is named here.
-fn toolchain(settings: &Settings, env: &BTreeMap<OsString, OsString>) -> Option<OsString> {
+fn toolchain(settings: &EditorSettings, env: &BTreeMap<OsString, OsString>) -> Option<OsString> {
     let named = |name: &str| env.get(OsStr::new(name)).filter(|value| !value.is_empty());
     if let Some(named) = named("RUSTUP_TOOLCHAIN") {
         return Some(named.clone());

@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use prism_os::{child::Child, fence::Enforced};
+use prism_os::{child::Child, fence::SandboxEnforcement};
 use serde_json::Value;
 use tokio::{
     sync::{mpsc, oneshot, watch},
@@ -32,7 +32,7 @@ pub(crate) struct LspClient {
     pub(crate) known: Arc<ServerKnowledge>,
     pub(crate) pid: u32,
     /// What has become of its fence; `None` if it was not to have one.
-    pub(crate) enforced: Option<Enforced>,
+    pub(crate) enforced: Option<SandboxEnforcement>,
     /// What others change in its project; `None` where that cannot be watched.
     pub(crate) outside: Option<OutsideWatch>,
     /// Whether it hears of changed files from what was noticed outside alone.

@@ -9,7 +9,7 @@ use crate::{
     args::{Args, wrong},
     lsp::LspContext,
     prepared::{Doing, Work},
-    shown::Shown,
+    shown::ActionPreview,
     text::edit::TextLines,
 };
 
@@ -22,7 +22,7 @@ const MAX_WORDS: usize = 1_000;
 const COMPLETION: Ability =
     Ability { capability: "completionProvider", method: "textDocument/completion", what: "complete code" };
 
-pub(crate) fn completions(mut args: Args, context: LspContext) -> Doing<(Shown, Work)> {
+pub(crate) fn completions(mut args: Args, context: LspContext) -> Doing<(ActionPreview, Work)> {
     Box::pin(async move {
         let path = args.text("path")?;
         let position = args.position("position")?.ok_or_else(|| wrong("`position` is missing: {line, character}"))?;
@@ -33,7 +33,7 @@ pub(crate) fn completions(mut args: Args, context: LspContext) -> Doing<(Shown, 
         let title = format!("Complete code in {}", site.path().display());
         let limit = usize::try_from(limit).unwrap_or(usize::MAX);
         let work = Work::task(move |_| async move { complete(&site, position, limit).await });
-        Ok((Shown::plain(title), work.within(PATIENCE * 2)))
+        Ok((ActionPreview::plain(title), work.within(PATIENCE * 2)))
     })
 }
 

@@ -10,7 +10,7 @@ use super::{conversation::SentText, site::Site, uri};
 use crate::{
     prepared::Work,
     refusal::failed,
-    shown::Shown,
+    shown::ActionPreview,
     text::{
         buffers::{BufferChange, EditPlan, MadeEdit, stale},
         edit::{TextEdit, TextLines, planned},
@@ -49,11 +49,11 @@ pub(crate) fn prepared(
     texts: &[SentText],
     reason: &'static str,
     mode: EditsMode,
-) -> Result<(Shown, Work), Refusal> {
+) -> Result<(ActionPreview, Work), Refusal> {
     let changes = changes(site, edit, texts)?;
     if changes.is_empty() {
         let none = json!({ "files": [], "is_preview": mode == EditsMode::Preview });
-        return Ok((Shown::plain("Change nothing"), Work::new(move |_| Ok(none)).affecting(Vec::new())));
+        return Ok((ActionPreview::plain("Change nothing"), Work::new(move |_| Ok(none)).affecting(Vec::new())));
     }
     if mode == EditsMode::Preview {
         let told = |change: &BufferChange| json!({ "path": change.buffer.path(), "version": change.version, "edits": change.edits.len() });
@@ -61,7 +61,7 @@ pub(crate) fn prepared(
         let plan = EditPlan::of(changes, reason)?;
         let title = format!("Preview: {}", plan.title());
         let work = Work::new(move |_| Ok(json!({ "files": files, "diff": plan.unified(), "is_preview": true })));
-        return Ok((Shown::plain(title), work.affecting(Vec::new())));
+        return Ok((ActionPreview::plain(title), work.affecting(Vec::new())));
     }
     planned(&site.context.state.text, &site.context.holder, changes, reason, |edited| {
         let files: Vec<Value> = edited.iter().map(MadeEdit::to_json).collect();

@@ -17,8 +17,8 @@ use crate::{
     args::Args,
     lsp::LspContext,
     prepared::{Doing, Work},
-    progress::Progress,
-    shown::Shown,
+    progress::ProgressSink,
+    shown::ActionPreview,
 };
 
 /// How long is waited for diagnostics of the text as it is, if nothing else is said, and at most.
@@ -34,23 +34,23 @@ const MAX_TOLD: usize = 5_000;
 const DIAGNOSTIC: Ability =
     Ability { capability: "diagnosticProvider", method: "textDocument/diagnostic", what: "tell errors" };
 
-pub(crate) fn errors(mut args: Args, context: LspContext) -> Doing<(Shown, Work)> {
+pub(crate) fn errors(mut args: Args, context: LspContext) -> Doing<(ActionPreview, Work)> {
     Box::pin(async move {
         let path = args.maybe_text("path")?;
         let wait = Duration::from_millis(args.number("wait_ms", 0, LONGEST_WAIT)?.unwrap_or(USUAL_WAIT));
         args.done()?;
         let Some(path) = path else {
             let work = Work::task(move |_| async move { Ok(all(&context, Instant::now() + wait).await) });
-            return Ok((Shown::plain("Look at the errors of all projects"), work.within(wait + REST)));
+            return Ok((ActionPreview::plain("Look at the errors of all projects"), work.within(wait + REST)));
         };
         let site = Site::open(context, path).await?;
         let title = format!("Look at the errors of {}", site.path().display());
         let work = Work::task(move |progress| async move { of_file(&site, Instant::now() + wait, &progress).await });
-        Ok((Shown::plain(title), work.within(wait + REST)))
+        Ok((ActionPreview::plain(title), work.within(wait + REST)))
     })
 }
 
-async fn of_file(site: &Site, until: Instant, progress: &Progress) -> Result<Value, Refusal> {
+async fn of_file(site: &Site, until: Instant, progress: &ProgressSink) -> Result<Value, Refusal> {
     let mut has_died = false;
     let client = loop {
         let client = site.client().await?;
@@ -82,7 +82,7 @@ pub(super) async fn fetch(
     site: &Site,
     client: &LspClient,
     until: Instant,
-    progress: &Progress,
+    progress: &ProgressSink,
 ) -> Result<(), LspFault> {
     ready(client, until).await?;
     let is_asked = |facts: &ServerFacts| facts.offers(DIAGNOSTIC.capability, DIAGNOSTIC.method);
@@ -110,7 +110,7 @@ pub(super) async fn fetch(
     }
 }
 
-async fn pull(site: &Site, client: &LspClient, until: Instant, progress: &Progress) -> Result<(), LspFault> {
+async fn pull(site: &Site, client: &LspClient, until: Instant, progress: &ProgressSink) -> Result<(), LspFault> {
     let identifier = client.known.read(|facts| facts.option(DIAGNOSTIC.capability, DIAGNOSTIC.method, "identifier"));
     let mut params = json!({ "textDocument": site.document_id() });
     if !identifier.is_null() {
@@ -133,7 +133,7 @@ async fn pull(site: &Site, client: &LspClient, until: Instant, progress: &Progre
     }
 }
 
-fn say(client: &LspClient, progress: &Progress) {
+fn say(client: &LspClient, progress: &ProgressSink) {
     if let Some(busy) = client.known.read(ServerFacts::busy_with) {
         progress.say(&format!("the language server is busy: {busy}"), None, None);
     }

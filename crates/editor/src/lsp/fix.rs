@@ -15,8 +15,8 @@ use crate::{
     args::{Args, wrong},
     lsp::LspContext,
     prepared::{Doing, Work},
-    progress::Progress,
-    shown::Shown,
+    progress::ProgressSink,
+    shown::ActionPreview,
     text::buffers::stale,
 };
 
@@ -28,7 +28,7 @@ const ACTION: Ability =
 
 type Range = ((u64, u64), (u64, u64));
 
-pub(crate) fn fix(mut args: Args, context: LspContext) -> Doing<(Shown, Work)> {
+pub(crate) fn fix(mut args: Args, context: LspContext) -> Doing<(ActionPreview, Work)> {
     Box::pin(async move {
         let path = args.text("path")?;
         let range = args.range("range")?.ok_or_else(|| wrong("`range` is missing: {start, end}"))?;
@@ -44,7 +44,7 @@ pub(crate) fn fix(mut args: Args, context: LspContext) -> Doing<(Shown, Work)> {
         let (start, end) = (site.place(range.0)?, site.place(range.1)?);
         let named = json!({ "start": start, "end": end });
         let Some(title) = title else {
-            let shown = Shown::plain(format!("Look for quick fixes in {}", site.path().display()));
+            let shown = ActionPreview::plain(format!("Look for quick fixes in {}", site.path().display()));
             let work = Work::task(move |_| async move {
                 let answer = offered(&site, range, &named).await?;
                 let all: Vec<Value> = actions(&answer.value).map(action_json).collect();
@@ -66,7 +66,7 @@ async fn offered(site: &Site, range: Range, named: &Value) -> Result<LspAnswer, 
     let until = Instant::now() + PATIENCE;
     let client = site.client().await?;
     // Without them there may still be other offers, so what became of it does not matter.
-    let _ = errors::fetch(site, &client, Instant::now() + PATIENCE / 2, &Progress::unseen()).await;
+    let _ = errors::fetch(site, &client, Instant::now() + PATIENCE / 2, &ProgressSink::unseen()).await;
     let known = client.known.read(|facts| facts.of(site.path()));
     let near: Vec<Value> =
         known.into_iter().flat_map(|known| known.items).filter(|item| meets(&item["range"], range)).collect();

@@ -11,7 +11,7 @@ use crate::{
     args::Args,
     lsp::LspContext,
     prepared::{Doing, Work},
-    shown::Shown,
+    shown::ActionPreview,
     text::{
         buffers::{MadeEdit, stale},
         edit::planned,
@@ -26,7 +26,7 @@ const PART: Ability = Ability {
     what: "format a part of a file; leave out `range`",
 };
 
-pub(crate) fn format(mut args: Args, context: LspContext) -> Doing<(Shown, Work)> {
+pub(crate) fn format(mut args: Args, context: LspContext) -> Doing<(ActionPreview, Work)> {
     Box::pin(async move {
         let path = args.text("path")?;
         let version = args.number("version", 0, u64::MAX)?;
@@ -58,7 +58,7 @@ pub(crate) fn format(mut args: Args, context: LspContext) -> Doing<(Shown, Work)
                 if changes.is_empty() {
                     let (title, path) = (format!("Format {}", site.path().display()), site.path().to_owned());
                     let same = json!({ "path": path, "version": before, "edits": 0, "is_changed": false });
-                    return Ok((Shown::plain(title), Work::new(move |_| Ok(same)).affecting(Vec::new())));
+                    return Ok((ActionPreview::plain(title), Work::new(move |_| Ok(same)).affecting(Vec::new())));
                 }
                 planned(&site.context.state.text, &site.context.holder, changes, "format", formatted)
             })

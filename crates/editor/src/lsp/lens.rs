@@ -10,7 +10,7 @@ use crate::{
     args::Args,
     lsp::LspContext,
     prepared::{Doing, Work},
-    shown::Shown,
+    shown::ActionPreview,
 };
 
 /// Lenses in one answer, and those of them whose words have to be asked for one by one.
@@ -20,14 +20,14 @@ const MAX_RESOLVED: usize = 100;
 const LENS: Ability =
     Ability { capability: "codeLensProvider", method: "textDocument/codeLens", what: "show code lenses" };
 
-pub(crate) fn lenses(mut args: Args, context: LspContext) -> Doing<(Shown, Work)> {
+pub(crate) fn lenses(mut args: Args, context: LspContext) -> Doing<(ActionPreview, Work)> {
     Box::pin(async move {
         let path = args.text("path")?;
         args.done()?;
         let site = Site::open(context, path).await?;
         let title = format!("Look at the code lenses of {}", site.path().display());
         let work = Work::task(move |_| async move { of(&site).await });
-        Ok((Shown::plain(title), work.within(PATIENCE * 2)))
+        Ok((ActionPreview::plain(title), work.within(PATIENCE * 2)))
     })
 }
 

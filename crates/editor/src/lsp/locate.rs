@@ -19,7 +19,7 @@ use crate::{
     args::{Args, wrong},
     lsp::LspContext,
     prepared::{Doing, Work},
-    shown::Shown,
+    shown::ActionPreview,
     text::edit::TextLines,
 };
 
@@ -45,7 +45,7 @@ fn ability(kind: &str) -> Option<Ability> {
     Some(Ability { capability, method, what })
 }
 
-pub(crate) fn locate(mut args: Args, context: LspContext) -> Doing<(Shown, Work)> {
+pub(crate) fn locate(mut args: Args, context: LspContext) -> Doing<(ActionPreview, Work)> {
     Box::pin(async move {
         let path = args.text("path")?;
         let position = args.position("position")?;
@@ -76,7 +76,7 @@ pub(crate) fn locate(mut args: Args, context: LspContext) -> Doing<(Shown, Work)
             let state = site.context.state.clone();
             state.editor.blocking(move |_| Ok(locations_json(&site, &answer.value, answer.was_busy))).await
         });
-        Ok((Shown::plain(title), work.within(PATIENCE * 2)))
+        Ok((ActionPreview::plain(title), work.within(PATIENCE * 2)))
     })
 }
 

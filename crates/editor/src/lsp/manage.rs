@@ -10,10 +10,10 @@ use crate::{
     language::SourceLanguage,
     lsp::LspContext,
     prepared::{Doing, Work},
-    shown::Shown,
+    shown::ActionPreview,
 };
 
-pub(crate) fn manage(mut args: Args, context: LspContext) -> Doing<(Shown, Work)> {
+pub(crate) fn manage(mut args: Args, context: LspContext) -> Doing<(ActionPreview, Work)> {
     Box::pin(async move {
         let what = args.maybe_text("do")?.unwrap_or_else(|| "list".to_owned());
         let language = args.maybe_text("language")?;
@@ -51,7 +51,7 @@ pub(crate) fn manage(mut args: Args, context: LspContext) -> Doing<(Shown, Work)
             }
             Ok(json!({ "servers": told, "plugins": [] }))
         });
-        Ok((Shown::plain(title), if only_looks { work.looking() } else { work }))
+        Ok((ActionPreview::plain(title), if only_looks { work.looking() } else { work }))
     })
 }
 

@@ -10,7 +10,7 @@ use std::{
 
 use prism_os::{
     root::{FileKind, FolderHandle, FolderListing},
-    watch::{self, Tree, WatchFilter},
+    watch::{self, TreeWatch, WatchFilter},
 };
 
 use super::conversation::DiskChange;
@@ -21,7 +21,7 @@ pub(crate) struct OutsideWatch(Mutex<WatchedProject>);
 
 #[derive(Debug)]
 struct WatchedProject {
-    tree: Tree,
+    tree: TreeWatch,
     project: FolderHandle,
     /// Folders beside the project that belong to it.
     beside: BTreeSet<PathBuf>,
@@ -48,7 +48,7 @@ const MAX_BESIDE: usize = 64;
 impl OutsideWatch {
     /// Begins to watch a project. `None` where nothing can be watched; then the server sees what it sees. Blocks.
     pub(crate) fn watch(project: FolderHandle) -> Option<Self> {
-        let mut tree = Tree::new().ok()?;
+        let mut tree = TreeWatch::new().ok()?;
         tree.set(vec![project.beneath(Path::new("")).ok()?], &mut SourceFilter);
         Some(Self(Mutex::new(WatchedProject { tree, project, beside: BTreeSet::new() })))
     }

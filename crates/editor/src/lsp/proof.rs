@@ -10,8 +10,8 @@ use std::{
 };
 
 use prism_os::{
-    ask::{AskError, ProgramAnswer, ask_aloud_in},
-    fence::Fence,
+    ask::{ProgramAnswer, ProgramRunError, ask_aloud_in},
+    fence::SandboxPolicy,
 };
 
 use super::conversation::{brief, telling};
@@ -87,7 +87,7 @@ impl ProgramCheck {
         program: &Path,
         folder: &Path,
         env: &BTreeMap<OsString, OsString>,
-        fence: Option<&Fence>,
+        fence: Option<&SandboxPolicy>,
     ) -> Result<(), String> {
         let (words, patience): (&[&str], _) = match self {
             Self::Version { words, .. } => (words, PATIENCE),
@@ -102,9 +102,9 @@ impl ProgramCheck {
         };
         match asked {
             Ok(answer) => self.judge(&answer),
-            Err(AskError::Start { source, .. }) => Err(format!("it cannot be started: {source}")),
+            Err(ProgramRunError::Start { source, .. }) => Err(format!("it cannot be started: {source}")),
             // It runs, and that is what was to be seen.
-            Err(AskError::Late { .. } | AskError::Long { .. }) => Ok(()),
+            Err(ProgramRunError::Late { .. } | ProgramRunError::Long { .. }) => Ok(()),
         }
     }
 

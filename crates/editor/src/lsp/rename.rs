@@ -11,7 +11,7 @@ use crate::{
     args::{Args, wrong},
     lsp::LspContext,
     prepared::{Doing, Work},
-    shown::Shown,
+    shown::ActionPreview,
     text::buffers::stale,
 };
 
@@ -21,7 +21,7 @@ const MAX_NAME: usize = 200;
 const RENAME: Ability = Ability { capability: "renameProvider", method: "textDocument/rename", what: "rename symbols" };
 const PREPARE: Ability = Ability { method: "textDocument/prepareRename", ..RENAME };
 
-pub(crate) fn rename(mut args: Args, context: LspContext) -> Doing<(Shown, Work)> {
+pub(crate) fn rename(mut args: Args, context: LspContext) -> Doing<(ActionPreview, Work)> {
     Box::pin(async move {
         let path = args.text("path")?;
         let position = args.position("position")?.ok_or_else(|| wrong("`position` is missing: {line, character}"))?;

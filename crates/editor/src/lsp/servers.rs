@@ -16,9 +16,9 @@ use std::{
 
 use prism_core::policy::{Code, Refusal};
 use prism_os::{
-    census::Owner,
-    child::{Child, SpawnError, Spec},
-    sandbox::Network,
+    census::OwnerDaemon,
+    child::{Child, ChildSpec, SpawnError},
+    sandbox::NetworkAccess,
 };
 use serde_json::Value;
 use tokio::time::{Instant, timeout};
@@ -39,8 +39,8 @@ use crate::{
     lsp::{LspContext, LspState},
     refusal::failed,
     run::fence::ChildFence,
-    settings::Settings,
-    state::Holder,
+    settings::EditorSettings,
+    state::GrantHolder,
 };
 
 /// The language servers. One for the runtime; a copy is the same one.
@@ -49,8 +49,8 @@ pub(crate) struct LanguageServers(Arc<ServerTable>);
 
 struct ServerTable {
     env: BTreeMap<OsString, OsString>,
-    owner: Owner,
-    settings: Settings,
+    owner: OwnerDaemon,
+    settings: EditorSettings,
     happenings: Happenings,
     is_attended: AtomicBool,
     slots: Mutex<BTreeMap<ServerKey, ServerSlot>>,
@@ -97,8 +97,8 @@ const MAKING_PLACE: Duration = Duration::from_secs(5);
 impl LanguageServers {
     pub(crate) fn new(
         env: BTreeMap<OsString, OsString>,
-        owner: Owner,
-        settings: Settings,
+        owner: OwnerDaemon,
+        settings: EditorSettings,
         happenings: Happenings,
     ) -> Self {
         let (is_attended, slots, proofs) = (AtomicBool::new(false), Mutex::default(), Proofs::default());
@@ -112,7 +112,7 @@ impl LanguageServers {
         }
     }
 
-    pub(crate) fn settings(&self) -> &Settings {
+    pub(crate) fn settings(&self) -> &EditorSettings {
         &self.0.settings
     }
 
@@ -236,7 +236,7 @@ impl LanguageServers {
     fn fence(&self, context: &LspContext, program: &Path, reach: &Path) -> Result<ChildFence, Refusal> {
         let held = context.roots.resolve(&reach.display().to_string()).and_then(|way| way.folder())?;
         // It serves all who work there, so it has the network of none.
-        let holder = Holder { network: Network::Own, ..context.holder.clone() };
+        let holder = GrantHolder { network: NetworkAccess::Own, ..context.holder.clone() };
         let around = context.state.fences.around_folders(vec![held], &holder);
         let mut around =
             around.map_err(|error| failed(format!("cannot make a folder for temporary files: {error}")))?;
@@ -253,7 +253,7 @@ impl LanguageServers {
     fn spawn(&self, key: &ServerKey, kind: &ServerKind, around: &ChildFence) -> Result<Child, SpawnError> {
         let (env, fence) = (self.env_of(kind, &key.folder, around), around.fence.as_ref());
         let cgroup = around.limits.cgroup();
-        let spec = Spec { command: &key.command, env: &env, cwd: Some(&key.folder), cgroup, fence };
+        let spec = ChildSpec { command: &key.command, env: &env, cwd: Some(&key.folder), cgroup, fence };
         Child::spawn(&spec, &self.0.owner)
     }
 

@@ -10,7 +10,7 @@ use std::{
 
 use prism_os::{
     child::Child,
-    group::{self, Group},
+    group::{self, ProcessGroup},
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
@@ -32,7 +32,7 @@ pub(super) struct ServerTask {
     stdin: Sender,
     stdout: Receiver,
     stderr: Receiver,
-    group: Group,
+    group: ProcessGroup,
     conversation: Conversation,
     known: Arc<ServerKnowledge>,
     inbox: mpsc::Receiver<LspCommand>,

@@ -16,16 +16,16 @@ use std::{
     time::Duration,
 };
 
-use prism_core::policy::{self, Action, Code, Refusal};
-use prism_os::census::Owner;
+use prism_core::policy::{self, Code, Refusal, VerbSpec};
+use prism_os::census::OwnerDaemon;
 use serde_json::{Value, json};
 
 use crate::{
-    dispatch::{Order, Runtime, Surroundings},
-    prepared::Prepared,
-    progress::Progress,
-    settings::Settings,
-    state::Holder,
+    dispatch::{BuiltinEditor, EditorEnvironment, VerbOrder},
+    prepared::PreparedVerb,
+    progress::ProgressSink,
+    settings::EditorSettings,
+    state::GrantHolder,
     tests::{inner, skipped},
 };
 
@@ -35,7 +35,7 @@ struct Workshop {
     _folder: tempfile::TempDir,
     granted: PathBuf,
     notes: PathBuf,
-    runtime: Runtime,
+    runtime: BuiltinEditor,
 }
 
 /// Long enough for anything that works, on a machine that is busy.
@@ -47,7 +47,7 @@ impl Workshop {
         Self::with(mode, |_| {})
     }
 
-    fn with(mode: &str, set: impl FnOnce(&mut Settings)) -> Self {
+    fn with(mode: &str, set: impl FnOnce(&mut EditorSettings)) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let real = folder.path().canonicalize().unwrap();
         let (granted, notes) = (real.join("granted"), real.join("notes"));
@@ -57,13 +57,13 @@ impl Workshop {
         fs::write(&script, include_str!("tests/server.py")).unwrap();
         let words = [python(), "-S".to_owned(), text(&script), mode.to_owned(), text(&notes)];
         let home = environment().remove(std::ffi::OsStr::new("HOME")).map(PathBuf::from);
-        let mut settings = Settings { home, ..Settings::default() };
+        let mut settings = EditorSettings { home, ..EditorSettings::default() };
         (settings.readable, settings.writable) = (vec![script.clone()], vec![notes.clone()]);
         settings.servers.insert("markdown".to_owned(), words.to_vec());
         set(&mut settings);
-        let owner = Owner::this_process(&real.join("owner"));
-        let surroundings = Surroundings { env: environment(), owner, closed: Vec::new(), unsaved: None, settings };
-        Self { _folder: folder, granted, notes, runtime: Runtime::new(surroundings) }
+        let owner = OwnerDaemon::this_process(&real.join("owner"));
+        let surroundings = EditorEnvironment { env: environment(), owner, closed: Vec::new(), unsaved: None, settings };
+        Self { _folder: folder, granted, notes, runtime: BuiltinEditor::new(surroundings) }
     }
 
     fn write(&self, name: &str, text: &str) -> String {
@@ -73,12 +73,12 @@ impl Workshop {
         path.to_str().unwrap().to_owned()
     }
 
-    async fn prepare(&self, holder: u128, root: &Path, verb: &str, args: Value) -> Result<Prepared, Refusal> {
-        let verb = Action::named(verb).unwrap();
-        let roots = vec![policy::Root::new(root.to_str().unwrap()).unwrap()];
-        let holder = Holder { id: holder, name: format!("holder {holder}"), ..Holder::default() };
+    async fn prepare(&self, holder: u128, root: &Path, verb: &str, args: Value) -> Result<PreparedVerb, Refusal> {
+        let verb = VerbSpec::named(verb).unwrap();
+        let roots = vec![policy::GrantRoot::new(root.to_str().unwrap()).unwrap()];
+        let holder = GrantHolder { id: holder, name: format!("holder {holder}"), ..GrantHolder::default() };
         let args = args.as_object().unwrap().clone();
-        self.runtime.prepare(Order { verb, args, roots, holder }).await
+        self.runtime.prepare(VerbOrder { verb, args, roots, holder }).await
     }
 
     async fn try_run(&self, verb: &str, args: Value) -> Result<Value, Refusal> {
@@ -86,7 +86,7 @@ impl Workshop {
     }
 
     async fn run_for(&self, holder: u128, root: &Path, verb: &str, args: Value) -> Result<Value, Refusal> {
-        let done = async { self.prepare(holder, root, verb, args).await?.run(Progress::unseen()).await };
+        let done = async { self.prepare(holder, root, verb, args).await?.run(ProgressSink::unseen()).await };
         tokio::time::timeout(DEADLINE, done).await.expect("it should have answered by now")
     }
 

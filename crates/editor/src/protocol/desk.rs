@@ -5,12 +5,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::Status;
+use super::ResultStatus;
 
 /// All that a person can decide about now. Each is the whole of it: what is not in it any more is decided or over. Members
 /// are those that `GET /mcp/requests`, `/mcp/confirmations` and `/mcp/sessions` give. Configs are only shown.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, JsonSchema)]
-pub struct Desk {
+pub struct PendingDecisions {
     /// Requests that are open, the newest first.
     pub requests: Vec<Map<String, Value>>,
     /// What waits to be confirmed, the newest first. One with `is_cut` is not shown whole: it can be denied here, and allowed
@@ -41,7 +41,7 @@ pub struct UnseenConfig {
 
 /// The person's word on a request or on a confirmation; it names one of the two. Answered with `decided`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Decide {
+pub struct DecideMessage {
     /// The plugin's own number; the answer has it.
     pub id: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -69,23 +69,23 @@ pub struct Decide {
 
 /// Ends a grant and all that came from it. Answered with `decided`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Revoke {
+pub struct RevokeMessage {
     pub id: u64,
     pub session_id: String,
 }
 
 /// What came of a `decide` or a `revoke`. It may come in another order than they did.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Decided {
+pub struct DecidedMessage {
     pub id: u64,
-    pub status: Status,
+    pub status: ResultStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<Objection>,
+    pub error: Option<DecisionError>,
 }
 
 /// Why something was not decided.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Objection {
+pub struct DecisionError {
     /// `not_pending`, `changed`, `unknown_request`, … as over HTTP.
     pub code: String,
     /// For the person: what is wrong, and what to do about it.
@@ -97,7 +97,7 @@ pub struct Objection {
 /// A bell for an agent that lives in the editor's own chat: to be put there as a message that begins a turn. It carries no
 /// content of a signal. Answered with `rung`.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Ring {
+pub struct RingMessage {
     pub id: u64,
     pub agent: String,
     pub text: String,
@@ -107,9 +107,9 @@ pub struct Ring {
 
 /// What came of a `ring`: `ok` if the chat took the text.
 #[derive(Clone, Debug, Serialize, Deserialize, JsonSchema)]
-pub struct Rung {
+pub struct RungMessage {
     pub id: u64,
-    pub status: Status,
+    pub status: ResultStatus,
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<Objection>,
+    pub error: Option<DecisionError>,
 }

@@ -29,7 +29,7 @@ fn a_plugin_is_understood_whatever_more_it_says() {
 fn an_event_is_named_in_either_form() {
     let told = |event: &str, data: Value| {
         let written = json!({"event": event, "seq": 1, "data": data});
-        serde_json::from_value::<Told>(written).unwrap().name().to_owned()
+        serde_json::from_value::<EventMessage>(written).unwrap().name().to_owned()
     };
     assert_eq!(told("file_saved", json!({"path": "/a"})), "file_saved");
     assert_eq!(told("editor_state", json!({"event": "file_saved"})), "file_saved");
@@ -48,12 +48,12 @@ fn an_error_keeps_its_code_unless_that_is_the_gates_own() {
     ] {
         for member in ["error", "data"] {
             let written = json!({"id": 1, "status": "error", member: {"code": code, "message": "m"}});
-            let refusal = serde_json::from_value::<Answer>(written).unwrap().result().unwrap_err();
+            let refusal = serde_json::from_value::<ResultMessage>(written).unwrap().result().unwrap_err();
             assert_eq!((refusal.code, refusal.message.as_str()), (becomes, "m"), "{code}");
         }
     }
     let silent = json!({"id": 1, "status": "error"});
-    assert_eq!(serde_json::from_value::<Answer>(silent).unwrap().result().unwrap_err().code, Code::Failed);
+    assert_eq!(serde_json::from_value::<ResultMessage>(silent).unwrap().result().unwrap_err().code, Code::Failed);
 }
 
 #[test]

@@ -28,7 +28,7 @@ use crate::{
         RunContext,
         fence::{FenceReport, Overrun},
     },
-    shown::{GivenCommand, Shown},
+    shown::{ActionPreview, GivenCommand},
 };
 
 /// How long a command may run, if nothing else is said, and at most.
@@ -41,7 +41,7 @@ pub(crate) const SLACK: Duration = Duration::from_secs(10);
 /// Bytes of words and additions together; Linux takes 2 MiB, and a person has to read it.
 const MAX_WORDS: usize = 128 << 10;
 
-pub(crate) fn prepare(mut args: Args, context: &RunContext) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn prepare(mut args: Args, context: &RunContext) -> Result<(ActionPreview, Work), Refusal> {
     let words = words(args.take("command"))?;
     let cwd = args.maybe_text("cwd")?;
     let env = additions(args.take("env"))?;

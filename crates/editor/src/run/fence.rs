@@ -25,21 +25,21 @@ use std::{
 
 use prism_core::policy::Refusal;
 use prism_os::{
-    fence::{Enforced, Fence},
+    fence::{SandboxEnforcement, SandboxPolicy},
     root::{FolderHandle, place},
-    sandbox::{Network, Sandbox},
+    sandbox::{Bubblewrap, NetworkAccess},
 };
 
 use crate::{
     refusal::failed,
     roots::{ClosedPaths, GrantedRoots},
-    settings::Settings,
-    state::Holder,
+    settings::EditorSettings,
+    state::GrantHolder,
 };
 use temporary::TemporaryFolder;
 
 pub(crate) use limits::{Overrun, RunLimits};
-pub use quarters::{Lodger, Lodging, Quarters, QuartersError};
+pub use quarters::{SandboxRequest, ServerSandbox, ServerSandboxError, ServerSandboxes};
 pub(crate) use report::FenceReport;
 
 /// Makes fences, and keeps the folders for temporary files.
@@ -49,7 +49,7 @@ pub(crate) struct Fences {
     usual: Option<Usual>,
     sandbox: SandboxSearch,
     closed: Arc<ClosedPaths>,
-    settings: Settings,
+    settings: EditorSettings,
     /// Where folders for temporary files are made.
     base: PathBuf,
     temporary: Mutex<HashMap<u128, Arc<TemporaryFolder>>>,
@@ -64,7 +64,7 @@ struct SandboxSearch {
     inner: Option<PathBuf>,
     /// Ports of the daemon's that are kept out of reach.
     ports: Mutex<BTreeSet<u16>>,
-    found: Mutex<Option<Result<Arc<Sandbox>, SandboxLack>>>,
+    found: Mutex<Option<Result<Arc<Bubblewrap>, SandboxLack>>>,
 }
 
 /// Why there was no sandbox when it was last looked for.
@@ -110,7 +110,7 @@ enum CacheAccess {
 #[derive(Debug)]
 pub(crate) struct ChildFence {
     /// `None`: they are switched off.
-    pub(crate) fence: Option<Fence>,
+    pub(crate) fence: Option<SandboxPolicy>,
     pub(crate) env: BTreeMap<OsString, OsString>,
     /// What it may use; it holds on to the folder for temporary files.
     pub(crate) limits: RunLimits,
@@ -120,7 +120,7 @@ pub(crate) struct ChildFence {
 
 impl Fences {
     /// `env` is what the children are given, and `closed` what they never touch.
-    pub(crate) fn new(settings: &Settings, env: &BTreeMap<OsString, OsString>, closed: Arc<ClosedPaths>) -> Self {
+    pub(crate) fn new(settings: &EditorSettings, env: &BTreeMap<OsString, OsString>, closed: Arc<ClosedPaths>) -> Self {
         let base = env.get(OsStr::new("TMPDIR")).map_or_else(|| PathBuf::from("/tmp"), PathBuf::from);
         if settings.fence {
             temporary::clear(&base);
@@ -133,7 +133,7 @@ impl Fences {
     }
 
     /// A fence around granted folders, for a holder. Blocks.
-    pub(crate) fn around(&self, roots: &GrantedRoots, holder: &Holder) -> Result<ChildFence, Refusal> {
+    pub(crate) fn around(&self, roots: &GrantedRoots, holder: &GrantHolder) -> Result<ChildFence, Refusal> {
         // One that is not there cannot be touched either.
         let held = roots.names().iter().filter_map(|root| roots.root(root).and_then(|way| way.folder()).ok());
         self.around_folders(held.collect(), holder).map_err(|error| {
@@ -144,7 +144,7 @@ impl Fences {
         })
     }
 
-    pub(crate) fn around_folders(&self, held: Vec<FolderHandle>, holder: &Holder) -> io::Result<ChildFence> {
+    pub(crate) fn around_folders(&self, held: Vec<FolderHandle>, holder: &GrantHolder) -> io::Result<ChildFence> {
         let folders: Vec<PathBuf> = held.iter().filter_map(|root| place(root).ok()).collect();
         let Some(usual) = &self.usual else {
             let limits = RunLimits::new(&self.settings, None, &folders);
@@ -162,8 +162,8 @@ impl Fences {
                 closed.extend(self.closed.files());
                 let mut room = temporary.room(&sandbox, usual, holder.network)?;
                 seems = PathBuf::from("/tmp");
-                let is_online = holder.network == Network::All;
-                if holder.network == Network::Own {
+                let is_online = holder.network == NetworkAccess::All;
+                if holder.network == NetworkAccess::Own {
                     env.extend(AT_ONCE.map(|(name, value)| (name.into(), value.into())));
                 }
                 read.extend(usual.read_caches.iter().filter_map(|(cache, access)| {
@@ -196,7 +196,7 @@ impl Fences {
             }
         };
         env.extend(["TMPDIR", "TMP", "TEMP"].map(|name| (name.into(), seems.as_os_str().to_owned())));
-        let fence = Fence { read, write, held, exec: None, closed, room };
+        let fence = SandboxPolicy { read, write, held, exec: None, closed, room };
         let limits = RunLimits::new(&self.settings, Some(temporary), &folders);
         Ok(ChildFence { fence: Some(fence), env, limits })
     }
@@ -233,14 +233,14 @@ impl Fences {
     }
 
     /// What is enforced, for those who only want to know. Blocks like `lacks`.
-    pub(crate) fn kind(&self) -> Option<Enforced> {
+    pub(crate) fn kind(&self) -> Option<SandboxEnforcement> {
         self.usual.as_ref()?;
         if let Ok(sandbox) = self.sandbox.sandbox() {
             return Some(sandbox.enforced());
         }
-        Some(match Fence::default().spawn(|| ()) {
+        Some(match SandboxPolicy::default().spawn(|| ()) {
             Ok(((), enforced)) => enforced,
-            Err(error) => Enforced::None { why: error.to_string() },
+            Err(error) => SandboxEnforcement::None { why: error.to_string() },
         })
     }
 
@@ -253,7 +253,7 @@ impl Fences {
 // === impl SandboxSearch ===
 
 impl SandboxSearch {
-    fn sandbox(&self) -> Result<Arc<Sandbox>, String> {
+    fn sandbox(&self) -> Result<Arc<Bubblewrap>, String> {
         let inner = self.inner.as_deref().ok_or("it was not asked for")?;
         let mut found = self.found.lock().unwrap_or_else(PoisonError::into_inner);
         match &*found {
@@ -261,7 +261,7 @@ impl SandboxSearch {
             Some(Err(lack)) if lack.at.elapsed() < LOOK_AGAIN => return Err(lack.why.clone()),
             Some(Err(_)) | None => {}
         }
-        let looked = Sandbox::find(&self.env, self.home.as_deref(), inner);
+        let looked = Bubblewrap::find(&self.env, self.home.as_deref(), inner);
         *found = Some(looked.clone().map_err(|why| SandboxLack { why, at: Instant::now() }));
         looked
     }

@@ -12,10 +12,10 @@ use std::{
     },
 };
 
-use prism_os::pty::Size;
+use prism_os::pty::PtySize;
 
 use super::{RunState, command::ChildStatus, fence::Overrun, terminal::half_letter};
-use crate::Holder;
+use crate::GrantHolder;
 
 /// Is told of everything that is run. There is one for a runtime.
 pub trait RunObserver: fmt::Debug + Send + Sync {
@@ -27,7 +27,7 @@ pub trait RunObserver: fmt::Debug + Send + Sync {
 pub trait RunViewer: fmt::Debug + Send + Sync {
     /// Takes what was printed, in whole letters, and with line ends as a terminal has them.
     fn printed(&self, text: &str);
-    fn resized(&self, size: Size);
+    fn resized(&self, size: PtySize);
     /// Told once, and last.
     fn ended(&self, ending: RunEnding);
 }
@@ -37,13 +37,13 @@ pub trait RunViewer: fmt::Debug + Send + Sync {
 pub struct ObservedRun<'a> {
     /// What the holder asked for.
     pub verb: &'static str,
-    pub holder: &'a Holder,
+    pub holder: &'a GrantHolder,
     /// What is run in a word or in a line, and as one would type it. Both may hold anything.
     pub name: &'a str,
     pub command: &'a str,
     pub folder: &'a Path,
     /// Of a terminal.
-    pub size: Option<Size>,
+    pub size: Option<PtySize>,
 }
 
 /// How a run has ended. Neither a code nor a signal if nobody has waited for it.
@@ -116,7 +116,7 @@ impl RunView {
         }
     }
 
-    pub(crate) fn resized(&self, size: Size) {
+    pub(crate) fn resized(&self, size: PtySize) {
         if let Some(viewer) = &self.viewer {
             viewer.resized(size);
         }

@@ -24,14 +24,14 @@ pub(crate) use tool::{is_mark, tool_of};
 use crate::{
     args::{Args, wrong},
     prepared::Work,
-    progress::Progress,
+    progress::ProgressSink,
     run::observe::{RunEnding, RunView},
     run::{
         RunContext,
         command::{BoundedOutput, EndedCommand, Launch, SLACK, StartedProgram, attend, tell_over},
         fence::FenceReport,
     },
-    shown::{GivenCommand, Shown},
+    shown::{ActionPreview, GivenCommand},
 };
 
 /// What is wished of a project.
@@ -51,15 +51,15 @@ const END: usize = 16 << 10;
 /// How often somebody who waits is told how far it is.
 const TELLING: Duration = Duration::from_millis(100);
 
-pub(crate) fn build(args: Args, context: &RunContext) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn build(args: Args, context: &RunContext) -> Result<(ActionPreview, Work), Refusal> {
     prepare(args, context, Goal::Build)
 }
 
-pub(crate) fn test(args: Args, context: &RunContext) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn test(args: Args, context: &RunContext) -> Result<(ActionPreview, Work), Refusal> {
     prepare(args, context, Goal::Test)
 }
 
-fn prepare(mut args: Args, context: &RunContext, goal: Goal) -> Result<(Shown, Work), Refusal> {
+fn prepare(mut args: Args, context: &RunContext, goal: Goal) -> Result<(ActionPreview, Work), Refusal> {
     let cwd = args.maybe_text("cwd")?;
     let tool = args.maybe_text("tool")?.map(|name| BuildTool::named(&name)).transpose()?;
     let part_name = if goal == Goal::Build { "target" } else { "filter" };
@@ -87,7 +87,7 @@ async fn run(
     project: Project,
     goal: Goal,
     patience: Duration,
-    progress: Progress,
+    progress: ProgressSink,
 ) -> Result<Value, Refusal> {
     let _turn = launch.turn()?;
     let StartedProgram { what: child, launch, run, around } = launch.child().await?;
@@ -159,7 +159,7 @@ async fn run(
     Ok(answer)
 }
 
-fn say(progress: &Progress, line: &str, found: &Findings, goal: Goal) {
+fn say(progress: &ProgressSink, line: &str, found: &Findings, goal: Goal) {
     let (ended, expected) = (found.ended(), found.expected);
     if goal == Goal::Test && ended > 0 {
         let total = (expected >= ended).then_some(expected);

@@ -19,7 +19,7 @@ use std::{
 use history::OutputHistory;
 pub(crate) use history::half_letter;
 use prism_core::policy::{Code, Refusal};
-use prism_os::pty::{Size, TerminalSession};
+use prism_os::pty::{PtySize, TerminalSession};
 use serde_json::{Value, json};
 use tokio::{
     sync::{mpsc, watch},
@@ -68,7 +68,7 @@ struct HolderTerminal {
 #[derive(Debug)]
 struct TerminalState {
     history: OutputHistory,
-    size: Size,
+    size: PtySize,
     /// How it has ended; `None` while it runs.
     ended: Option<command::ChildStatus>,
     /// What it was ended for, if that is what it used.
@@ -243,7 +243,7 @@ impl HolderTerminal {
     }
 
     /// What a picture of it is drawn from.
-    fn printed(&self) -> (Size, Vec<u8>) {
+    fn printed(&self) -> (PtySize, Vec<u8>) {
         let state = self.state();
         (state.size, state.history.bytes())
     }

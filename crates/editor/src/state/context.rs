@@ -2,24 +2,24 @@
 
 use std::sync::Arc;
 
-use prism_os::sandbox::Network;
+use prism_os::sandbox::NetworkAccess;
 
 use crate::roots::GrantedRoots;
 
 /// Whom an order is from. Terminals, watches, panes and cursors are a holder's own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Holder {
+pub struct GrantHolder {
     pub id: u128,
     pub name: String,
     /// What of the network the commands reach that it runs.
-    pub network: Network,
+    pub network: NetworkAccess,
 }
 
 /// The surroundings of one order. `S` is the state of the room that carries it out.
 #[derive(Debug)]
 pub(crate) struct OrderContext<S> {
     pub(crate) roots: GrantedRoots,
-    pub(crate) holder: Holder,
+    pub(crate) holder: GrantHolder,
     pub(crate) state: Arc<S>,
 }
 

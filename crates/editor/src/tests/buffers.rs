@@ -5,7 +5,7 @@ use std::sync::Arc;
 use tokio::sync::broadcast;
 
 use super::*;
-use crate::{encoding::digest_of, happening::Happening};
+use crate::{encoding::digest_of, happening::EditorEvent};
 
 async fn open(place: &Place, path: &str) -> Value {
     place.run("open_file", json!({ "path": path })).await.unwrap()
@@ -19,7 +19,7 @@ async fn content(place: &Place, path: &str) -> String {
     open(place, path).await["content"].as_str().unwrap().to_owned()
 }
 
-fn told(listening: &mut broadcast::Receiver<Arc<Happening>>) -> Vec<(&'static str, Value)> {
+fn told(listening: &mut broadcast::Receiver<Arc<EditorEvent>>) -> Vec<(&'static str, Value)> {
     let mut told = Vec::new();
     while let Ok(happening) = listening.try_recv() {
         told.push((happening.event.name, happening.data.clone()));
@@ -58,13 +58,13 @@ async fn an_edit_that_another_has_overtaken_is_refused() {
     let args = json!({ "path": "a", "old_text": "one", "new_text": "1" });
     let prepared = place.prepare("edit_buffer", args).await.unwrap();
     edit(&place, "a", "one", "uno").await;
-    assert_eq!(prepared.run(Progress::unseen()).await.unwrap_err().code, Code::Changed);
+    assert_eq!(prepared.run(ProgressSink::unseen()).await.unwrap_err().code, Code::Changed);
     assert_eq!(content(&place, "a").await, "uno");
 
     let args = json!({ "path": "a", "old_text": "uno", "new_text": "1" });
     let prepared = place.prepare("edit_buffer", args).await.unwrap();
     place.run("close_buffer", json!({ "path": "a", "discard": true })).await.unwrap();
-    assert_eq!(prepared.run(Progress::unseen()).await.unwrap_err().code, Code::Changed);
+    assert_eq!(prepared.run(ProgressSink::unseen()).await.unwrap_err().code, Code::Changed);
     assert_eq!(content(&place, "a").await, "one");
 }
 
@@ -131,7 +131,7 @@ async fn files_are_edited_together_or_not_at_all() {
     assert_eq!(content(&place, "a").await, "old");
 
     let args = json!({ "files": [{ "path": "c", "edits": edits }, { "path": "a", "edits": edits }] });
-    let Shown::Diff { unified, path, .. } = place.shown("edit_buffer", args.clone()).await else {
+    let ActionPreview::Diff { unified, path, .. } = place.shown("edit_buffer", args.clone()).await else {
         panic!("differences")
     };
     assert_eq!(unified.matches("-old\n").count(), 2, "{unified}");
@@ -139,7 +139,7 @@ async fn files_are_edited_together_or_not_at_all() {
     // Overtaken in one of them, it is made in none.
     let prepared = place.prepare("edit_buffer", args.clone()).await.unwrap();
     edit(&place, "c", "old", "older").await;
-    assert_eq!(prepared.run(Progress::unseen()).await.unwrap_err().code, Code::Changed);
+    assert_eq!(prepared.run(ProgressSink::unseen()).await.unwrap_err().code, Code::Changed);
     assert_eq!(content(&place, "a").await, "old");
     place.run("edit_buffer", json!({ "path": "c", "undo": 1 })).await.unwrap();
     let answer = place.run("edit_buffer", args).await.unwrap();
@@ -175,7 +175,8 @@ async fn changes_are_undone_and_redone() {
     assert_eq!(content(&place, "a").await, "one");
     step(json!({ "redo": 1 })).await.unwrap();
     assert_eq!(content(&place, "a").await, "two");
-    let Shown::Diff { unified, .. } = place.shown("edit_buffer", json!({ "path": "a", "redo": 1 })).await else {
+    let ActionPreview::Diff { unified, .. } = place.shown("edit_buffer", json!({ "path": "a", "redo": 1 })).await
+    else {
         panic!("a difference")
     };
     assert!(unified.contains("-two\n") && unified.contains("+three\n"), "{unified}");
@@ -243,11 +244,11 @@ async fn what_is_saved_is_the_text_that_was_there_and_is_told() {
     let mut listening = place.runtime.listen();
     let args = json!({ "path": "a", "version": edited["version"] });
     let prepared = place.prepare("save_buffer", args.clone()).await.unwrap();
-    let Shown::Diff { unified, .. } = prepared.shown() else { panic!("a difference") };
+    let ActionPreview::Diff { unified, .. } = prepared.shown() else { panic!("a difference") };
     assert!(unified.contains("-one\n") && unified.contains("+two\n"), "{unified}");
     // What was shown is what is written; what came after it stays unsaved.
     edit(&place, "a", "two", "three").await;
-    let saved = prepared.run(Progress::unseen()).await.unwrap();
+    let saved = prepared.run(ProgressSink::unseen()).await.unwrap();
     assert_eq!((&saved["is_dirty"], &saved["digest"]), (&json!(true), &json!(digest_of(b"two"))));
     assert_eq!(place.read("a"), "two");
     assert_eq!(place.code("save_buffer", args).await, Code::Changed, "it is at another version");
@@ -322,9 +323,9 @@ async fn a_buffer_is_seen_by_those_who_have_its_folder() {
     place.write("b", "");
     open(&place, "sub/a").await;
     open(&place, "b").await;
-    let roots = vec![policy::Root::new(text(&place.path("sub"))).unwrap()];
-    let order = Order { roots, ..place.order("get_buffers", &json!({})) };
-    let listed = place.runtime.prepare(order).await.unwrap().run(Progress::unseen()).await.unwrap();
+    let roots = vec![policy::GrantRoot::new(text(&place.path("sub"))).unwrap()];
+    let order = VerbOrder { roots, ..place.order("get_buffers", &json!({})) };
+    let listed = place.runtime.prepare(order).await.unwrap().run(ProgressSink::unseen()).await.unwrap();
     let paths: Vec<_> = listed["buffers"].as_array().unwrap().iter().map(|buffer| &buffer["path"]).collect();
     assert_eq!(paths, [&json!(place.path("sub/a"))]);
 }
@@ -346,16 +347,16 @@ async fn unsaved_text_outlives_the_runtime() {
     let place = Place::new();
     let kept = place.outside.with_file_name("kept");
     let runtime = || {
-        Runtime::new(Surroundings {
+        BuiltinEditor::new(EditorEnvironment {
             env: environment(),
-            owner: Owner::this_process(&kept),
+            owner: OwnerDaemon::this_process(&kept),
             closed: vec![kept.clone()],
             unsaved: Some(kept.clone()),
-            settings: Settings::default(),
+            settings: EditorSettings::default(),
         })
     };
-    let run = async |runtime: &Runtime, verb: &str, args: Value| {
-        runtime.prepare(place.order(verb, &args)).await?.run(Progress::unseen()).await
+    let run = async |runtime: &BuiltinEditor, verb: &str, args: Value| {
+        runtime.prepare(place.order(verb, &args)).await?.run(ProgressSink::unseen()).await
     };
     for (name, new) in [("a", "mine"), ("b", "mine too"), ("c", "mine at last")] {
         place.write(name, "old");

@@ -9,7 +9,8 @@ use crate::{args::edit_bytes, encoding::digest_of};
 async fn a_file_is_made_and_not_over_another() {
     let place = Place::new();
     let args = json!({ "path": "a.txt", "content": "one\n" });
-    let Shown::Diff { path, old_text_digest: None, unified } = place.shown("create_file", args.clone()).await else {
+    let ActionPreview::Diff { path, old_text_digest: None, unified } = place.shown("create_file", args.clone()).await
+    else {
         panic!("a difference");
     };
     assert_eq!(path, text(&place.path("a.txt")));
@@ -32,7 +33,7 @@ async fn a_file_is_made_in_folders_that_are_made_for_it() {
     args["parents"] = true.into();
     let prepared = place.prepare("create_file", args).await.unwrap();
     assert!(!place.path("a").exists());
-    prepared.run(Progress::unseen()).await.unwrap();
+    prepared.run(ProgressSink::unseen()).await.unwrap();
     assert_eq!(fs::read(place.path("a/b/c.bin")).unwrap(), [0xFF, 0, 1]);
 
     place.run("create_file", json!({ "path": "d/e", "kind": "folder", "parents": true })).await.unwrap();
@@ -47,7 +48,7 @@ async fn a_file_that_somebody_else_has_made_meanwhile_is_left_alone() {
     let place = Place::new();
     let prepared = place.prepare("create_file", json!({ "path": "a", "content": "mine" })).await.unwrap();
     place.write("a", "theirs");
-    assert_eq!(prepared.run(Progress::unseen()).await.unwrap_err().code, Code::Changed);
+    assert_eq!(prepared.run(ProgressSink::unseen()).await.unwrap_err().code, Code::Changed);
     assert_eq!(place.read("a"), "theirs");
 }
 
@@ -58,7 +59,7 @@ async fn a_file_is_replaced_with_its_mode_and_without_its_hard_links() {
     fs::set_permissions(place.path("a"), fs::Permissions::from_mode(0o751)).unwrap();
     fs::hard_link(place.path("a"), place.path("other")).unwrap();
     let args = json!({ "path": "a", "content": "new\nsame\n", "digest": digest_of(b"old\nsame\n") });
-    let Shown::Diff { path, old_text_digest, unified } = place.shown("write_file", args.clone()).await else {
+    let ActionPreview::Diff { path, old_text_digest, unified } = place.shown("write_file", args.clone()).await else {
         panic!("a difference");
     };
     assert_eq!(old_text_digest, Some(digest_of(b"old\nsame\n")));
@@ -121,7 +122,7 @@ async fn a_file_that_has_changed_since_it_was_shown_is_not_replaced() {
             place.write("a", "old");
             let prepared = place.prepare(verb, args.clone()).await.unwrap();
             change(&place);
-            assert_eq!(prepared.run(Progress::unseen()).await.unwrap_err().code, Code::Changed, "{verb}: {what}");
+            assert_eq!(prepared.run(ProgressSink::unseen()).await.unwrap_err().code, Code::Changed, "{verb}: {what}");
             assert!(!place.path("b").exists());
             let _ = fs::remove_dir(place.path("a")).or_else(|_| fs::remove_file(place.path("a")));
             place.assert_untouched();
@@ -147,7 +148,7 @@ async fn what_was_shown_in_a_folder_that_is_another_by_then_is_not_done() {
         let prepared = place.prepare(verb, args.clone()).await.unwrap();
         fs::rename(place.path("sub"), place.path("moved")).unwrap();
         symlink(&place.outside, place.path("sub")).unwrap();
-        assert_eq!(prepared.run(Progress::unseen()).await.unwrap_err().code, Code::Changed, "{verb} {args}");
+        assert_eq!(prepared.run(ProgressSink::unseen()).await.unwrap_err().code, Code::Changed, "{verb} {args}");
         assert_eq!(place.read("moved/a"), "old", "{verb} {args}");
         fs::remove_file(place.path("sub")).unwrap();
         fs::remove_dir_all(place.path("moved")).unwrap();
@@ -162,7 +163,9 @@ async fn a_text_is_edited_by_place_and_by_words() {
     let range = json!({ "start": { "line": 0, "character": 0 }, "end": { "line": 0, "character": 3 } });
     let edits = json!([{ "range": range, "new_text": "1" }, { "old_text": "two", "new_text": "2" }]);
     let args = json!({ "path": "a", "edits": edits, "digest": digest_of(b"one\ntwo\n") });
-    let Shown::Diff { unified, .. } = place.shown("edit_buffer", args.clone()).await else { panic!("a difference") };
+    let ActionPreview::Diff { unified, .. } = place.shown("edit_buffer", args.clone()).await else {
+        panic!("a difference")
+    };
     assert!(unified.ends_with("@@ -1,2 +1,2 @@\n-one\n-two\n+1\n+2\n"), "{unified}");
     let answer = place.run("edit_buffer", args.clone()).await.unwrap();
     assert_eq!((&answer["digest"], &answer["is_dirty"]), (&json!(digest_of(b"1\n2\n")), &json!(true)));
@@ -195,10 +198,10 @@ async fn what_is_deleted_is_told_before() {
     symlink(place.outside.join("secret"), place.path("link")).unwrap();
     for (path, what) in [("a", "file"), ("full/empty/", "folder"), ("link", "link")] {
         let prepared = place.prepare("delete_file", json!({ "path": path })).await.unwrap();
-        let Shown::Delete { path: told, what: kind, bytes } = prepared.shown() else { panic!("a deletion") };
+        let ActionPreview::Delete { path: told, what: kind, bytes } = prepared.shown() else { panic!("a deletion") };
         assert_eq!((told.as_str(), kind), (text(&place.path(path.trim_end_matches('/'))), what));
         assert!(what != "file" || bytes == 4);
-        prepared.run(Progress::unseen()).await.unwrap();
+        prepared.run(ProgressSink::unseen()).await.unwrap();
         assert!(place.path(path).symlink_metadata().is_err(), "{path}");
     }
     place.write("full/file", "");
@@ -215,7 +218,7 @@ async fn a_folder_that_was_filled_meanwhile_is_not_deleted() {
     fs::create_dir(place.path("empty")).unwrap();
     let prepared = place.prepare("delete_file", json!({ "path": "empty" })).await.unwrap();
     place.write("empty/a", "");
-    assert_eq!(prepared.run(Progress::unseen()).await.unwrap_err().code, Code::Changed);
+    assert_eq!(prepared.run(ProgressSink::unseen()).await.unwrap_err().code, Code::Changed);
     assert!(place.path("empty/a").exists());
 }
 
@@ -228,23 +231,26 @@ async fn a_name_is_changed_and_no_other_is_lost() {
     let args = json!({ "path": "a", "new_path": "b" });
     assert_eq!(place.code("rename_file", args).await, Code::BadArguments);
     let args = json!({ "path": "a", "new_path": "sub/c" });
-    let expected =
-        Shown::Rename { from: text(&place.path("a")).into(), to: text(&place.path("sub/c")).into(), replaces: false };
+    let expected = ActionPreview::Rename {
+        from: text(&place.path("a")).into(),
+        to: text(&place.path("sub/c")).into(),
+        replaces: false,
+    };
     let prepared = place.prepare("rename_file", args).await.unwrap();
     assert_eq!(prepared.shown(), expected);
-    prepared.run(Progress::unseen()).await.unwrap();
+    prepared.run(ProgressSink::unseen()).await.unwrap();
     assert_eq!(place.read("sub/c"), "a");
 
     let args = json!({ "path": "sub/c", "new_path": "b", "overwrite": true });
     let prepared = place.prepare("rename_file", args).await.unwrap();
-    assert!(matches!(prepared.shown(), Shown::Rename { replaces: true, .. }));
-    prepared.run(Progress::unseen()).await.unwrap();
+    assert!(matches!(prepared.shown(), ActionPreview::Rename { replaces: true, .. }));
+    prepared.run(ProgressSink::unseen()).await.unwrap();
     assert_eq!(place.read("b"), "a");
 
     // what was free is taken by now.
     let prepared = place.prepare("rename_file", json!({ "path": "b", "new_path": "d" })).await.unwrap();
     place.write("d", "theirs");
-    assert_eq!(prepared.run(Progress::unseen()).await.unwrap_err().code, Code::Changed);
+    assert_eq!(prepared.run(ProgressSink::unseen()).await.unwrap_err().code, Code::Changed);
     assert_eq!((place.read("b").as_str(), place.read("d").as_str()), ("a", "theirs"));
     let args = json!({ "path": "sub", "new_path": "sub/sub" });
     assert_eq!(place.code("rename_file", args).await, Code::BadArguments);
@@ -262,7 +268,7 @@ fn the_size_of_an_edit_is_known_before_it_is_prepared() {
         ("delete_file", json!({ "path": "a" }), None),
         ("open_file", json!({ "path": "a" }), None),
     ] {
-        let verb = Action::named(verb).unwrap();
+        let verb = VerbSpec::named(verb).unwrap();
         assert_eq!(edit_bytes(verb, args.as_object().unwrap()), expected, "{args}");
     }
 }
@@ -274,14 +280,16 @@ async fn a_difference_is_not_mistaken() {
     let name = "a\n+forged";
     place.write(name, "old");
     let args = json!({ "path": name, "content": "new" });
-    let Shown::Diff { unified, .. } = place.shown("write_file", args).await else { panic!("a difference") };
+    let ActionPreview::Diff { unified, .. } = place.shown("write_file", args).await else { panic!("a difference") };
     assert!(!unified.lines().any(|line| line == "+forged"), "{unified}");
     assert!(unified.contains("\\ No newline at end of file"), "{unified}");
     let args = json!({ "path": "empty" });
-    let Shown::Diff { path, unified, .. } = place.shown("create_file", args).await else { panic!("a difference") };
+    let ActionPreview::Diff { path, unified, .. } = place.shown("create_file", args).await else {
+        panic!("a difference")
+    };
     assert_eq!(unified, format!("--- /dev/null\n+++ {path}\n"));
     place.write("b", [0, 1]);
     let args = json!({ "path": "b", "content": "text" });
-    let Shown::Diff { unified, .. } = place.shown("write_file", args).await else { panic!("a difference") };
+    let ActionPreview::Diff { unified, .. } = place.shown("write_file", args).await else { panic!("a difference") };
     assert!(unified.starts_with("Not a text: 2 bytes before, 4 bytes after"), "{unified}");
 }

@@ -39,7 +39,7 @@ async fn what_is_shown_is_what_runs() {
     let prepared = place.prepare("exec_command", args).await.unwrap();
     let cwd = text(&place.path("sub")).to_owned();
     let env = [("A".to_owned(), "b".to_owned())].into();
-    let shown = Shown::Command {
+    let shown = ActionPreview::Command {
         command: GivenCommand::List(list.clone()),
         cwd: cwd.clone(),
         env,
@@ -49,7 +49,7 @@ async fn what_is_shown_is_what_runs() {
     assert_eq!(prepared.shown(), shown);
     let told = json!({ "kind": "command", "command": list, "cwd": cwd, "env": { "A": "b" }, "timeout_ms": 5000 });
     assert_eq!(serde_json::to_value(&shown).unwrap(), told);
-    assert_eq!(prepared.run(Progress::unseen()).await.unwrap()["stdout"], "$HOME|a b|");
+    assert_eq!(prepared.run(ProgressSink::unseen()).await.unwrap()["stdout"], "$HOME|a b|");
 }
 
 #[tokio::test]
@@ -91,7 +91,7 @@ async fn a_command_dies_with_whoever_waits_for_it() {
     for place in [Place::roomy(), Place::bound()] {
         let prepared =
             place.prepare("exec_command", json!({ "command": "echo $$ >pid; exec sleep 1000" })).await.unwrap();
-        let running = tokio::spawn(prepared.run(Progress::unseen()));
+        let running = tokio::spawn(prepared.run(ProgressSink::unseen()));
         let pid = timeout(SOON, async {
             loop {
                 match fs::read_to_string(place.path("pid")) {
@@ -152,7 +152,7 @@ async fn a_command_whose_folder_is_another_by_then_is_not_run() {
     let prepared = place.prepare("exec_command", args).await.unwrap();
     fs::rename(place.path("sub"), place.path("moved")).unwrap();
     std::os::unix::fs::symlink(&place.outside, place.path("sub")).unwrap();
-    assert_eq!(prepared.run(Progress::unseen()).await.unwrap_err().code, Code::Changed);
+    assert_eq!(prepared.run(ProgressSink::unseen()).await.unwrap_err().code, Code::Changed);
     assert!(!place.path("moved/ran").exists());
     place.assert_untouched();
 }
@@ -163,7 +163,7 @@ async fn one_command_too_many_is_refused_and_told_to_come_back() {
     let mut running = Vec::new();
     for i in 0..MAX_COMMANDS {
         let args = json!({ "command": format!("touch began-{i}; exec sleep 1000") });
-        running.push(tokio::spawn(place.prepare("exec_command", args).await.unwrap().run(Progress::unseen())));
+        running.push(tokio::spawn(place.prepare("exec_command", args).await.unwrap().run(ProgressSink::unseen())));
     }
     let all_began = async {
         while !(0..MAX_COMMANDS).all(|i| place.path(&format!("began-{i}")).exists()) {
@@ -240,7 +240,7 @@ async fn prisms_own_folder_is_closed_to_a_command_even_beneath_a_granted_one() {
 
 #[tokio::test]
 async fn a_command_without_a_fence_says_so() {
-    let place = Place::with(Settings { fence: false, ..Settings::default() }, "prism");
+    let place = Place::with(EditorSettings { fence: false, ..EditorSettings::default() }, "prism");
     let answer = place.run("exec_command", json!({ "command": "echo $TMPDIR" })).await.unwrap();
     assert_eq!(answer["fence"]["enforced"], "none");
     assert!(answer["fence"]["why"].as_str().unwrap().contains("switched off"));
@@ -278,7 +278,7 @@ async fn what_runs_away_ends_when_nobody_waits_any_more() {
     for place in [Place::roomy(), Place::bound()] {
         let command = format!("{RUNAWAY}; exec sleep 1000");
         let prepared = place.prepare("exec_command", json!({ "command": command })).await.unwrap();
-        let running = tokio::spawn(prepared.run(Progress::unseen()));
+        let running = tokio::spawn(prepared.run(ProgressSink::unseen()));
         let pid = written(&place.path("runaway")).await;
         running.abort();
         dead(&place, &pid).await;

@@ -39,7 +39,7 @@ async fn try_all(place: &Place, how: &str, path: &str) {
         let told = match place.prepare(verb, args.clone()).await {
             Ok(prepared) => {
                 let shown = serde_json::to_string(&prepared.shown()).unwrap();
-                match prepared.run(Progress::unseen()).await {
+                match prepared.run(ProgressSink::unseen()).await {
                     Ok(answer) => format!("{shown} {answer}"),
                     Err(refusal) => format!("{shown} {}", refusal.message),
                 }
@@ -199,14 +199,14 @@ async fn what_prisms_own_folder_lies_in_is_not_moved() {
     let home = place.path("above/home");
     fs::create_dir_all(&home).unwrap();
     fs::write(home.join("management-token"), SECRET).unwrap();
-    let surroundings = Surroundings {
+    let surroundings = EditorEnvironment {
         env: environment(),
-        owner: Owner::this_process(&home),
+        owner: OwnerDaemon::this_process(&home),
         closed: vec![home.clone()],
         unsaved: None,
-        settings: Settings::default(),
+        settings: EditorSettings::default(),
     };
-    let runtime = Runtime::new(surroundings);
+    let runtime = BuiltinEditor::new(surroundings);
     for (verb, args) in [
         ("rename_file", json!({ "path": "above", "new_path": "b" })),
         ("rename_file", json!({ "path": "above/home", "new_path": "b" })),
@@ -214,7 +214,7 @@ async fn what_prisms_own_folder_lies_in_is_not_moved() {
         ("exec_command", json!({ "command": "true", "cwd": "above/home" })),
         ("create_file", json!({ "path": "above/home/a/b", "parents": true })),
     ] {
-        let order = Order { verb: Action::named(verb).unwrap(), ..place.order(verb, &args) };
+        let order = VerbOrder { verb: VerbSpec::named(verb).unwrap(), ..place.order(verb, &args) };
         assert_eq!(runtime.prepare(order).await.unwrap_err().code, Code::OutsideRoot, "{verb} {args}");
     }
     assert!(home.join("management-token").exists());

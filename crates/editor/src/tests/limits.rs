@@ -4,9 +4,9 @@ use tokio::time::timeout;
 
 use super::{commands::SOON, *};
 
-fn place(settings: Settings) -> Place {
+fn place(settings: EditorSettings) -> Place {
     let home = environment().get(std::ffi::OsStr::new("HOME")).map(PathBuf::from);
-    Place::with(Settings { home, inner: inner(), ..settings }, "prism")
+    Place::with(EditorSettings { home, inner: inner(), ..settings }, "prism")
 }
 
 async fn ended(place: &Place, command: &str) -> Value {
@@ -30,7 +30,7 @@ const HOLDER: &str = "setsid perl -e '$held = \"x\" x (200 << 20); sleep 1000' &
 // M5
 #[tokio::test]
 async fn a_command_that_uses_too_much_memory_is_ended_and_told_why() {
-    let place = place(Settings { max_memory: Some(100 << 20), ..Settings::default() });
+    let place = place(EditorSettings { max_memory: Some(100 << 20), ..EditorSettings::default() });
     let answer = ended(&place, HOLDER).await;
     let why = answer["ended_because"].as_str().unwrap();
     assert!(why.contains("more than 100 MiB of memory") && why.contains("`max_memory` of `[editor]`"), "{why}");
@@ -39,7 +39,7 @@ async fn a_command_that_uses_too_much_memory_is_ended_and_told_why() {
 
 #[tokio::test]
 async fn a_terminal_that_uses_too_much_memory_is_ended_and_told_why() {
-    let place = place(Settings { max_memory: Some(100 << 20), ..Settings::default() });
+    let place = place(EditorSettings { max_memory: Some(100 << 20), ..EditorSettings::default() });
     let opened = place.run("open_terminal", json!({ "command": ["sh", "-c", HOLDER] })).await.unwrap();
     let told = timeout(SOON, async {
         loop {
@@ -58,7 +58,7 @@ async fn a_terminal_that_uses_too_much_memory_is_ended_and_told_why() {
 // M5, S-22
 #[tokio::test]
 async fn a_command_that_writes_too_much_of_its_own_is_ended_and_the_next_one_has_room() {
-    let place = place(Settings { max_scratch: 20 << 20, ..Settings::default() });
+    let place = place(EditorSettings { max_scratch: 20 << 20, ..EditorSettings::default() });
     if place.runtime.lacks_sandbox().is_some() {
         return skipped("install the package bubblewrap");
     }
@@ -74,7 +74,7 @@ async fn a_command_that_writes_too_much_of_its_own_is_ended_and_the_next_one_has
 // M5: rather than the daemon, the kernel ends what it runs.
 #[tokio::test]
 async fn what_runs_in_a_sandbox_is_the_first_to_go_when_there_is_no_memory() {
-    let place = place(Settings::default());
+    let place = place(EditorSettings::default());
     if place.runtime.lacks_sandbox().is_some() {
         return skipped("install the package bubblewrap");
     }

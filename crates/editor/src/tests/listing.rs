@@ -131,9 +131,9 @@ async fn the_workspace_says_what_it_is_made_of() {
 #[tokio::test]
 async fn a_granted_folder_that_is_gone_is_told() {
     let place = Place::new();
-    let roots = vec![place.root(), policy::Root::new("/nowhere/at/all").unwrap()];
-    let order = Order { roots, ..place.order("get_workspace_info", &json!({})) };
-    let answer = place.runtime.prepare(order).await.unwrap().run(Progress::unseen()).await.unwrap();
+    let roots = vec![place.root(), policy::GrantRoot::new("/nowhere/at/all").unwrap()];
+    let order = VerbOrder { roots, ..place.order("get_workspace_info", &json!({})) };
+    let answer = place.runtime.prepare(order).await.unwrap().run(ProgressSink::unseen()).await.unwrap();
     let there: Vec<_> = answer["roots"].as_array().unwrap().iter().map(|root| &root["is_there"]).collect();
     assert_eq!(there, [true, false]);
 }

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use prism_os::pty::Size;
+use prism_os::pty::PtySize;
 use tokio::{sync::Notify, time::timeout};
 
 use super::{commands::SOON, *};
@@ -18,9 +18,9 @@ struct Notebook {
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Noted {
     /// The verb, the command and the size.
-    Begun(&'static str, String, Option<Size>),
+    Begun(&'static str, String, Option<PtySize>),
     Text(String),
-    Resized(Size),
+    Resized(PtySize),
     Ended(RunEnding),
 }
 
@@ -45,7 +45,7 @@ impl RunViewer for NotebookPage {
         self.0.news.notify_one();
     }
 
-    fn resized(&self, size: Size) {
+    fn resized(&self, size: PtySize) {
         self.0.note(Noted::Resized(size));
     }
 
@@ -109,7 +109,7 @@ async fn how_a_run_ends_is_said_also_if_nobody_waits_for_it() {
     assert_eq!(notebook.read().last(), Some(&Noted::Ended(late)));
     let prepared = place.prepare("exec_command", json!({ "command": "echo begun; sleep 100" })).await.unwrap();
     tokio::select! {
-        _ = prepared.run(Progress::unseen()) => panic!("it sleeps"),
+        _ = prepared.run(ProgressSink::unseen()) => panic!("it sleeps"),
         () = notebook.until(|noted| *noted == Noted::Text("begun\r\n".to_owned())) => {}
     }
     let given_up = RunEnding { note: Some("it was given up".to_owned()), ..RunEnding::default() };
@@ -126,7 +126,7 @@ async fn a_terminal_is_seen_as_it_is_drawn() {
     notebook.until(|noted| *noted == Noted::Text("hi\r\nhi\r\n".to_owned())).await;
     place.run("send_input", json!({ "terminal": terminal, "rows": 20, "cols": 50 })).await.unwrap();
     place.run("send_input", json!({ "terminal": terminal, "close": true })).await.unwrap();
-    let size = |rows, cols| Size { rows, cols };
+    let size = |rows, cols| PtySize { rows, cols };
     let killed = RunEnding { signal: Some(9), ..RunEnding::default() };
     let [begun, _, rest @ ..] = &notebook.read()[..] else { panic!("it has begun") };
     assert_eq!(*begun, Noted::Begun("open_terminal", "cat".to_owned(), Some(size(10, 40))));

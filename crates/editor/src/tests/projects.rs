@@ -64,7 +64,7 @@ async fn cargo_builds_and_tests() {
     let names = std::iter::from_fn(|| heard.try_recv().ok()).map(|happening| happening.event.name);
     assert_eq!(names.collect::<Vec<_>>(), ["build_started", "build_completed"]);
 
-    let (progress, mut notes) = Progress::channel();
+    let (progress, mut notes) = ProgressSink::channel();
     let prepared = place.prepare("run_tests", json!({ "cwd": "member" })).await.unwrap();
     let answer = prepared.run(progress).await.unwrap();
     assert_eq!(answer["is_ok"], false, "{answer}");
@@ -135,7 +135,8 @@ fn python_with_pytest() -> Option<PathBuf> {
 async fn pytest_tests() {
     let Some(python) = python_with_pytest() else { return };
     let home = environment().get(std::ffi::OsStr::new("HOME")).map(PathBuf::from);
-    let place = Place::with(Settings { home, readable: vec![python.clone()], ..Settings::default() }, "prism");
+    let place =
+        Place::with(EditorSettings { home, readable: vec![python.clone()], ..EditorSettings::default() }, "prism");
     place.files(&[
         ("pyproject.toml", "[project]\nname = \"a\"\n"),
         ("tests/test_a.py", "def test_holds():\n    pass\n\ndef test_fails():\n    assert 1 == 2, 'not two'\n"),
@@ -207,7 +208,9 @@ async fn a_person_sees_what_is_run_and_where() {
     let place = Place::roomy();
     place.files(CARGO);
     let shown = place.shown("build_project", json!({ "cwd": "member", "timeout_ms": 5000 })).await;
-    let Shown::Command { command: GivenCommand::List(words), cwd, timeout_ms, .. } = shown else { panic!("{shown:?}") };
+    let ActionPreview::Command { command: GivenCommand::List(words), cwd, timeout_ms, .. } = shown else {
+        panic!("{shown:?}")
+    };
     assert_eq!(words[..2], ["cargo", "build"]);
     assert_eq!((cwd.as_str(), timeout_ms), (text(&place.path("member")), 5000));
 }
@@ -255,7 +258,7 @@ async fn of_a_build_that_forks_and_is_revoked_nothing_is_left() {
     place.write("Makefile", format!("all:\n\t@{rule}\n"));
     let mut heard = place.runtime.listen();
     let prepared = place.prepare("build_project", json!({})).await.unwrap();
-    let running = tokio::spawn(prepared.run(Progress::unseen()));
+    let running = tokio::spawn(prepared.run(ProgressSink::unseen()));
     let begun = async {
         while !place.path("begun").exists() || place.living().len() < FORKS {
             tokio::task::yield_now().await;

@@ -58,7 +58,7 @@ async fn what_is_read_is_what_was_opened_when_it_was_prepared() {
     let prepared = place.prepare("open_file", json!({ "path": "a.txt" })).await.unwrap();
     fs::remove_file(place.path("a.txt")).unwrap();
     std::os::unix::fs::symlink(place.outside.join("secret"), place.path("a.txt")).unwrap();
-    assert_eq!(prepared.run(Progress::unseen()).await.unwrap()["content"], "old");
+    assert_eq!(prepared.run(ProgressSink::unseen()).await.unwrap()["content"], "old");
 }
 
 #[tokio::test]
@@ -90,8 +90,8 @@ async fn of_two_folders_the_nearest_counts_and_relative_paths_are_the_firsts() {
     fs::create_dir(place.path("sub")).unwrap();
     place.write("a.txt", "outer");
     place.write("sub/a.txt", "inner");
-    let roots = |names: &[&str]| -> Vec<policy::Root> {
-        names.iter().map(|name| policy::Root::new(text(&place.path(name))).unwrap()).collect()
+    let roots = |names: &[&str]| -> Vec<policy::GrantRoot> {
+        names.iter().map(|name| policy::GrantRoot::new(text(&place.path(name))).unwrap()).collect()
     };
     for (names, path, expected) in [
         (&["sub", ""][..], "a.txt".to_owned(), "inner"),
@@ -100,12 +100,12 @@ async fn of_two_folders_the_nearest_counts_and_relative_paths_are_the_firsts() {
         (&["sub"], text(&place.path("sub//a.txt")).to_owned(), "inner"),
     ] {
         let args = json!({ "path": path });
-        let order = Order { roots: roots(names), ..place.order("open_file", &args) };
-        let answer = place.runtime.prepare(order).await.unwrap().run(Progress::unseen()).await.unwrap();
+        let order = VerbOrder { roots: roots(names), ..place.order("open_file", &args) };
+        let answer = place.runtime.prepare(order).await.unwrap().run(ProgressSink::unseen()).await.unwrap();
         assert_eq!(answer["content"], expected, "{names:?} {path}");
     }
     let args = json!({ "path": place.path("a.txt") });
-    let order = Order { roots: roots(&["sub"]), ..place.order("open_file", &args) };
+    let order = VerbOrder { roots: roots(&["sub"]), ..place.order("open_file", &args) };
     let refusal = place.runtime.prepare(order).await.unwrap_err();
     assert_eq!(refusal.code, Code::OutsideRoot);
     assert!(refusal.message.contains(text(&place.path("sub"))), "{}", refusal.message);
@@ -120,10 +120,13 @@ async fn a_narrowed_folder_is_walked_to_without_leaving_the_approved_one() {
     std::os::unix::fs::symlink(&place.outside, place.path("way")).unwrap();
     let narrowed = |name: &str| vec![place.root().narrowed_to(text(&place.path(name))).unwrap()];
     let args = json!({ "path": "a.txt" });
-    let order = Order { roots: narrowed("sub"), ..place.order("open_file", &args) };
-    assert_eq!(place.runtime.prepare(order).await.unwrap().run(Progress::unseen()).await.unwrap()["content"], "inner");
+    let order = VerbOrder { roots: narrowed("sub"), ..place.order("open_file", &args) };
+    assert_eq!(
+        place.runtime.prepare(order).await.unwrap().run(ProgressSink::unseen()).await.unwrap()["content"],
+        "inner"
+    );
     let args = json!({ "path": "secret" });
-    let order = Order { roots: narrowed("way"), ..place.order("open_file", &args) };
+    let order = VerbOrder { roots: narrowed("way"), ..place.order("open_file", &args) };
     assert_eq!(place.runtime.prepare(order).await.unwrap_err().code, Code::OutsideRoot);
 }
 
@@ -131,9 +134,9 @@ async fn a_narrowed_folder_is_walked_to_without_leaving_the_approved_one() {
 async fn a_folder_that_is_reached_through_a_link_is_not_opened() {
     let place = Place::new();
     std::os::unix::fs::symlink(&place.outside, place.path("link")).unwrap();
-    let roots = vec![policy::Root::new(text(&place.path("link"))).unwrap()];
+    let roots = vec![policy::GrantRoot::new(text(&place.path("link"))).unwrap()];
     let args = json!({ "path": "secret" });
-    let refusal = place.runtime.prepare(Order { roots, ..place.order("open_file", &args) }).await.unwrap_err();
+    let refusal = place.runtime.prepare(VerbOrder { roots, ..place.order("open_file", &args) }).await.unwrap_err();
     assert_eq!(refusal.code, Code::OutsideRoot);
     assert!(refusal.message.contains("symbolic link"), "{}", refusal.message);
 }

@@ -26,7 +26,9 @@ async fn words_are_replaced_in_the_buffers_and_only_there() {
 
     let mut args = args;
     args["preview"] = false.into();
-    let Shown::Diff { unified, .. } = place.shown("replace_text", args.clone()).await else { panic!("a difference") };
+    let ActionPreview::Diff { unified, .. } = place.shown("replace_text", args.clone()).await else {
+        panic!("a difference")
+    };
     assert_eq!(unified, diff, "what is shown is what the preview told");
     let answer = place.run("replace_text", args.clone()).await.unwrap();
     let files = answer["files"].as_array().unwrap();
@@ -108,7 +110,7 @@ async fn what_has_changed_since_it_was_shown_is_not_replaced_anywhere() {
     place.write("b", "word");
     let prepared = place.prepare("replace_text", json!({ "text": "word", "new_text": "w" })).await.unwrap();
     place.run("edit_buffer", json!({ "path": "b", "old_text": "word", "new_text": "words" })).await.unwrap();
-    assert_eq!(prepared.run(crate::progress::Progress::unseen()).await.unwrap_err().code, Code::Changed);
+    assert_eq!(prepared.run(crate::progress::ProgressSink::unseen()).await.unwrap_err().code, Code::Changed);
     assert_eq!((text_of(&place, "a").await, text_of(&place, "b").await), ("word".into(), "words".into()));
 }
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use super::*;
-use crate::progress::Progress;
+use crate::progress::ProgressSink;
 
 fn put(place: &Place, files: &[(&str, &str)]) {
     for (name, text) in files {
@@ -264,7 +264,7 @@ async fn a_search_that_nobody_waits_for_ends() {
         (&slow).write_all(line.as_bytes()).unwrap();
     }
     let prepared = place.prepare("regex_search", json!({ "pattern": r"(\w+\s+){5,9}none" })).await.unwrap();
-    let running = tokio::spawn(prepared.run(Progress::unseen()));
+    let running = tokio::spawn(prepared.run(ProgressSink::unseen()));
     tokio::task::yield_now().await;
     running.abort();
     assert!(running.await.is_err());

@@ -53,5 +53,5 @@ async fn what_cannot_be_parsed_is_refused() {
     // Deleted between the two phases: what was opened is what is parsed.
     let prepared = place.prepare("analyze_syntax", json!({ "path": "a.rs" })).await.unwrap();
     fs::remove_file(place.path("a.rs")).unwrap();
-    assert_eq!(prepared.run(Progress::unseen()).await.unwrap()["outline"][0]["name"], "a");
+    assert_eq!(prepared.run(ProgressSink::unseen()).await.unwrap()["outline"][0]["name"], "a");
 }

@@ -49,8 +49,8 @@ impl Place {
 
     async fn as_other(&self, verb: &str, args: Value) -> Result<Value, Refusal> {
         let mut order = self.order(verb, &args);
-        order.holder = Holder { id: 2, name: "two".to_owned(), ..Holder::default() };
-        self.runtime.prepare(order).await?.run(Progress::unseen()).await
+        order.holder = GrantHolder { id: 2, name: "two".to_owned(), ..GrantHolder::default() };
+        self.runtime.prepare(order).await?.run(ProgressSink::unseen()).await
     }
 }
 
@@ -100,7 +100,7 @@ async fn output_is_read_on_from_where_one_was_and_waited_for() {
     let answer = place.run("get_output", json!({ "terminal": terminal })).await.unwrap();
     let next = answer["next"].as_u64().unwrap();
     let wait = place.prepare("get_output", json!({ "terminal": terminal, "after": next, "wait_ms": 60000 })).await;
-    let waiting = tokio::spawn(wait.unwrap().run(Progress::unseen()));
+    let waiting = tokio::spawn(wait.unwrap().run(ProgressSink::unseen()));
     place.run("send_input", json!({ "terminal": terminal, "input": "\n" })).await.unwrap();
     let answer = timeout(SOON, waiting).await.unwrap().unwrap().unwrap();
     assert_eq!(answer["output"], "second\r\n");
@@ -218,7 +218,8 @@ async fn bad_wishes_are_refused() {
 #[tokio::test]
 async fn a_person_sees_what_runs_in_a_terminal() {
     let place = Place::roomy();
-    let Shown::Command { command, cwd, env, .. } = place.shown("open_terminal", json!({ "command": "ls" })).await
+    let ActionPreview::Command { command, cwd, env, .. } =
+        place.shown("open_terminal", json!({ "command": "ls" })).await
     else {
         panic!("not a command");
     };

@@ -5,12 +5,12 @@ use std::{collections::BTreeSet, process::Command, sync::Arc, time::Duration};
 use tokio::{sync::broadcast::Receiver, time::timeout};
 
 use super::*;
-use crate::happening::Happening;
+use crate::happening::EditorEvent;
 
 /// Who listens to what happens in the granted folder.
 struct Listener<'a> {
     place: &'a Place,
-    told: Receiver<Arc<Happening>>,
+    told: Receiver<Arc<EditorEvent>>,
     ends: usize,
 }
 
@@ -23,7 +23,7 @@ impl<'a> Listener<'a> {
         Self { place, told: place.runtime.listen(), ends: 0 }
     }
 
-    async fn next(&mut self) -> Arc<Happening> {
+    async fn next(&mut self) -> Arc<EditorEvent> {
         timeout(PATIENCE, self.told.recv()).await.expect("nothing is told").unwrap()
     }
 

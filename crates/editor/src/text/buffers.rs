@@ -30,11 +30,11 @@ use crate::{
     encoding,
     happening::Happenings,
     roots::{ResolvedPath, place, read::whole},
-    state::Holder,
+    state::GrantHolder,
     text::own_writes::OwnWrites,
 };
 pub(crate) use buffer::{Buffer, Snapshot, stale};
-pub use handover::Surrendered;
+pub use handover::ReleasedText;
 pub(crate) use history::Steps;
 pub(crate) use plan::{BufferChange, EditPlan, MadeEdit};
 use unsaved::UnsavedKeeper;
@@ -198,7 +198,7 @@ impl Buffers {
     }
 
     /// Closes a buffer. Whatever was planned on it is refused from now on.
-    pub(crate) fn shut(&self, buffer: &Arc<Buffer>, by: Option<&Holder>) {
+    pub(crate) fn shut(&self, buffer: &Arc<Buffer>, by: Option<&GrantHolder>) {
         buffer.shut();
         let mut table = self.table();
         if table.get(buffer.path()).is_some_and(|open| Arc::ptr_eq(open, buffer)) {
@@ -276,7 +276,7 @@ impl Buffers {
         Ok(buffer)
     }
 
-    fn tell(&self, name: &str, buffer: &Buffer, by: Option<&Holder>, mut data: serde_json::Value) {
+    fn tell(&self, name: &str, buffer: &Buffer, by: Option<&GrantHolder>, mut data: serde_json::Value) {
         if let Some(keeper) = &self.keeper {
             keeper.changed(buffer.path());
         }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use prism_core::policy::{At, Effect};
+use prism_core::policy::{Effect, TextLocation};
 use similar::TextDiff;
 
 use crate::encoding;
@@ -32,5 +32,10 @@ pub fn unified(path: &str, old: Option<&[u8]>, new: &[u8]) -> String {
 /// What becomes of a file. A text that is none is not known.
 pub(crate) fn on_disk(path: &str, before: Option<&[u8]>, after: &[u8]) -> Effect {
     let before = before.map(|bytes| String::from_utf8_lossy(bytes).into());
-    Effect::Text { path: path.to_owned(), at: At::Disk, before, after: encoding::as_text(after).map(Into::into) }
+    Effect::Text {
+        path: path.to_owned(),
+        at: TextLocation::Disk,
+        before,
+        after: encoding::as_text(after).map(Into::into),
+    }
 }

@@ -14,8 +14,8 @@ use serde_json::{Map, Value, json};
 use crate::{
     args::{Args, kind_of, members, wrong},
     prepared::Work,
-    shown::Shown,
-    state::Holder,
+    shown::ActionPreview,
+    state::GrantHolder,
     text::{
         TextContext, TextState,
         buffers::{Buffer, BufferChange, EditPlan, MadeEdit, Snapshot, Steps, stale},
@@ -41,7 +41,7 @@ enum EditTarget {
     Words(String),
 }
 
-pub(crate) fn edit(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn edit(mut args: Args, context: &TextContext) -> Result<(ActionPreview, Work), Refusal> {
     if let Some(files) = args.take("files") {
         args.done()?;
         return edit_files(files, context);
@@ -67,7 +67,7 @@ pub(crate) fn edit(mut args: Args, context: &TextContext) -> Result<(Shown, Work
         _ => return Err(wrong("give one of `edits`, `undo` and `redo`")),
     };
     let (plan, state, by) = (buffer.retraced(snapshot.version, steps)?, context.state.clone(), context.holder.clone());
-    let shown = Shown::plain(format!("Edit {}", plan.path().display()));
+    let shown = ActionPreview::plain(format!("Edit {}", plan.path().display()));
     let picture = plan.clone();
     let effects = plan.effects(&by);
     let work = Work::new(move |_| Ok(state.buffers.make_retraced(plan, &by)?.to_json()));
@@ -75,7 +75,7 @@ pub(crate) fn edit(mut args: Args, context: &TextContext) -> Result<(Shown, Work
 }
 
 /// Several files, all or none.
-fn edit_files(files: Value, context: &TextContext) -> Result<(Shown, Work), Refusal> {
+fn edit_files(files: Value, context: &TextContext) -> Result<(ActionPreview, Work), Refusal> {
     let Value::Array(files) = files else {
         return Err(wrong(format!("`files` must be an array, not {}", kind_of(&files))));
     };
@@ -168,14 +168,14 @@ pub(crate) fn what(args: &mut Args) -> Result<Option<Vec<RequestedEdit>>, Refusa
 /// Has changes of buffers made, for any verb that makes some: shown as the differences that they make, all made or none.
 pub(crate) fn planned(
     state: &Arc<TextState>,
-    holder: &Holder,
+    holder: &GrantHolder,
     changes: Vec<BufferChange>,
     reason: &'static str,
     answer: impl FnOnce(&[MadeEdit]) -> Value + Send + 'static,
-) -> Result<(Shown, Work), Refusal> {
+) -> Result<(ActionPreview, Work), Refusal> {
     let plan = Arc::new(EditPlan::of(changes, reason)?);
     let (state, by) = (state.clone(), holder.clone());
-    let shown = Shown::plain(plan.title());
+    let shown = ActionPreview::plain(plan.title());
     let (picture, writes, effects) = (plan.clone(), plan.written_bytes(), plan.effects());
     let work = Work::new(move |_| Ok(answer(&state.buffers.make(&plan, &by)?)));
     Ok((shown, work.writing(writes).affecting(effects).pictured(move || picture.shown())))

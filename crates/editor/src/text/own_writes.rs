@@ -7,7 +7,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use crate::state::Holder;
+use crate::state::GrantHolder;
 
 #[derive(Debug, Default)]
 pub(crate) struct OwnWrites(Mutex<VecDeque<OwnWrite>>);
@@ -16,7 +16,7 @@ pub(crate) struct OwnWrites(Mutex<VecDeque<OwnWrite>>);
 struct OwnWrite {
     path: PathBuf,
     left: LeftBehind,
-    by: Holder,
+    by: GrantHolder,
 }
 
 /// What was left at a path.
@@ -33,17 +33,17 @@ const MAX_WRITES: usize = 1_024;
 
 impl OwnWrites {
     /// To be called before the file is there: whoever watches may be quick.
-    pub(crate) fn writes(&self, path: &Path, digest: &str, by: &Holder) {
+    pub(crate) fn writes(&self, path: &Path, digest: &str, by: &GrantHolder) {
         self.note(path, LeftBehind::File(digest.to_owned()), by);
     }
 
     /// To be called before the file is gone.
-    pub(crate) fn removes(&self, path: &Path, by: &Holder) {
+    pub(crate) fn removes(&self, path: &Path, by: &GrantHolder) {
         self.note(path, LeftBehind::Nothing, by);
     }
 
     /// To be called before a file or a folder has its new name: whose texts these are does not change by that.
-    pub(crate) fn moves(&self, from: &Path, to: &Path, by: &Holder) {
+    pub(crate) fn moves(&self, from: &Path, to: &Path, by: &GrantHolder) {
         for write in self.list().iter_mut().filter(|write| write.left != LeftBehind::Nothing) {
             if let Ok(below) = write.path.strip_prefix(from) {
                 write.path = if below.as_os_str().is_empty() { to.to_owned() } else { to.join(below) };
@@ -53,7 +53,7 @@ impl OwnWrites {
     }
 
     /// Whose text it is that a path holds, if it was written here.
-    pub(crate) fn writer_of(&self, path: &Path, digest: &str) -> Option<Holder> {
+    pub(crate) fn writer_of(&self, path: &Path, digest: &str) -> Option<GrantHolder> {
         let writes = self.list();
         let write = writes.iter().find(|write| write.path == path)?;
         matches!(&write.left, LeftBehind::File(left) if left == digest).then(|| write.by.clone())
@@ -65,13 +65,13 @@ impl OwnWrites {
     }
 
     /// Who has removed what was at a path, if it was removed here. That is told once: the next time it is somebody else.
-    pub(crate) fn take_remover_of(&self, path: &Path) -> Option<Holder> {
+    pub(crate) fn take_remover_of(&self, path: &Path) -> Option<GrantHolder> {
         let mut writes = self.list();
         let at = writes.iter().position(|write| write.path == path && write.left == LeftBehind::Nothing)?;
         writes.remove(at).map(|write| write.by)
     }
 
-    fn note(&self, path: &Path, left: LeftBehind, by: &Holder) {
+    fn note(&self, path: &Path, left: LeftBehind, by: &GrantHolder) {
         let mut writes = self.list();
         writes.retain(|write| write.path != path);
         if writes.len() >= MAX_WRITES {

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use crate::{
     args::{Args, wrong},
     prepared::Work,
-    shown::Shown,
+    shown::ActionPreview,
     text::{
         TextContext,
         buffers::Buffer,
@@ -64,7 +64,7 @@ const MAX_PANES: usize = 16;
 /// Texts that it is remembered of where a holder is in them. Beyond it, that of the others is forgotten.
 const MAX_SPOTS: usize = 256;
 
-pub(crate) fn switch(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn switch(mut args: Args, context: &TextContext) -> Result<(ActionPreview, Work), Refusal> {
     let path = args.text("path")?;
     args.done()?;
     let buffer = context.state.buffers.open(&context.roots.resolve(&path)?)?;
@@ -75,10 +75,10 @@ pub(crate) fn switch(mut args: Args, context: &TextContext) -> Result<(Shown, Wo
         state.editor.happenings.tell_of("tab_switched", Some(buffer.path()), by.id, data);
         Ok(json!({ "path": buffer.path(), "pane": pane, "is_active": true, "ui": false }))
     });
-    Ok((Shown::plain(format!("Switch to {path}")), work))
+    Ok((ActionPreview::plain(format!("Switch to {path}")), work))
 }
 
-pub(crate) fn split(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn split(mut args: Args, context: &TextContext) -> Result<(ActionPreview, Work), Refusal> {
     let path = args.maybe_text("path")?;
     let direction = match args.maybe_text("direction")?.as_deref() {
         None | Some("right") => "right",
@@ -96,10 +96,10 @@ pub(crate) fn split(mut args: Args, context: &TextContext) -> Result<(Shown, Wor
         state.editor.happenings.tell_of("pane_split", path, by.id, data);
         Ok(json!({ "pane": pane, "panes": panes, "ui": false }))
     });
-    Ok((Shown::plain("Split the pane"), work))
+    Ok((ActionPreview::plain("Split the pane"), work))
 }
 
-pub(crate) fn cursor(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn cursor(mut args: Args, context: &TextContext) -> Result<(ActionPreview, Work), Refusal> {
     let path = args.maybe_text("path")?;
     args.done()?;
     let (state, holder, buffer) = (context.state.clone(), context.holder.id, looked_at(context, path)?);
@@ -108,10 +108,10 @@ pub(crate) fn cursor(mut args: Args, context: &TextContext) -> Result<(Shown, Wo
         let position = json!({ "line": line, "character": character });
         Ok(json!({ "path": buffer.path(), "position": position, "ui": false }))
     });
-    Ok((Shown::plain("Tell where the cursor is"), work))
+    Ok((ActionPreview::plain("Tell where the cursor is"), work))
 }
 
-pub(crate) fn set_cursor(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn set_cursor(mut args: Args, context: &TextContext) -> Result<(ActionPreview, Work), Refusal> {
     let path = args.text("path")?;
     let position = args.position("position")?.ok_or_else(|| wrong("`position` is missing: {line, character}"))?;
     let selection = args.range("selection")?;
@@ -139,10 +139,10 @@ pub(crate) fn set_cursor(mut args: Args, context: &TextContext) -> Result<(Shown
         }
         Ok(json!({ "path": buffer.path(), "position": place(cursor), "ui": false }))
     });
-    Ok((Shown::plain(format!("Move the cursor in {path}")), work))
+    Ok((ActionPreview::plain(format!("Move the cursor in {path}")), work))
 }
 
-pub(crate) fn selection(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn selection(mut args: Args, context: &TextContext) -> Result<(ActionPreview, Work), Refusal> {
     let path = args.maybe_text("path")?;
     args.done()?;
     let (state, holder, buffer) = (context.state.clone(), context.holder.id, looked_at(context, path)?);
@@ -159,10 +159,10 @@ pub(crate) fn selection(mut args: Args, context: &TextContext) -> Result<(Shown,
         };
         Ok(json!({ "path": buffer.path(), "range": range_json(range), "text": chosen, "ui": false }))
     });
-    Ok((Shown::plain("Tell what is selected"), work))
+    Ok((ActionPreview::plain("Tell what is selected"), work))
 }
 
-pub(crate) fn viewport(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn viewport(mut args: Args, context: &TextContext) -> Result<(ActionPreview, Work), Refusal> {
     let path = args.text("path")?;
     let first = args.number("first_line", 0, u64::from(u32::MAX))?;
     let last = args.number("last_line", 0, u64::from(u32::MAX))?;
@@ -187,7 +187,7 @@ pub(crate) fn viewport(mut args: Args, context: &TextContext) -> Result<(Shown, 
         }
         Ok(json!({ "path": buffer.path(), "first_line": first, "last_line": last, "ui": false }))
     });
-    Ok((Shown::plain(format!("Scroll {path}")), work))
+    Ok((ActionPreview::plain(format!("Scroll {path}")), work))
 }
 
 /// The text that is named, or else the one that the holder looks at.

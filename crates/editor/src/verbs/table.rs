@@ -1,46 +1,46 @@
 //! The table. Its order is that of the policy's table of actions.
 
 use super::{
-    Arg,
-    Kind::{self, *},
-    Verb,
+    ArgKind::{self, *},
+    VerbArg, VerbDoc,
 };
 
-const fn verb(name: &'static str, about: &'static str, args: &'static [Arg], example: &'static str) -> Verb {
-    Verb { name, about, args, example }
+const fn verb(name: &'static str, about: &'static str, args: &'static [VerbArg], example: &'static str) -> VerbDoc {
+    VerbDoc { name, about, args, example }
 }
 
-const fn needs(name: &'static str, kind: Kind, about: &'static str) -> Arg {
-    Arg { name, kind, is_required: true, about }
+const fn needs(name: &'static str, kind: ArgKind, about: &'static str) -> VerbArg {
+    VerbArg { name, kind, is_required: true, about }
 }
 
-const fn may(name: &'static str, kind: Kind, about: &'static str) -> Arg {
-    Arg { name, kind, is_required: false, about }
+const fn may(name: &'static str, kind: ArgKind, about: &'static str) -> VerbArg {
+    VerbArg { name, kind, is_required: false, about }
 }
 
-const PATH: Arg = needs("path", Text, "The file, absolute or relative to the first granted root.");
-const BENEATH: Arg = may("path", Text, "The folder to look in; the first granted root if not given.");
-const OF: Arg = may("path", Text, "The file; the active one if not given.");
-const CWD: Arg = may("cwd", Text, "The folder to work in; the first granted root if not given.");
-const VERSION: Arg =
+const PATH: VerbArg = needs("path", Text, "The file, absolute or relative to the first granted root.");
+const BENEATH: VerbArg = may("path", Text, "The folder to look in; the first granted root if not given.");
+const OF: VerbArg = may("path", Text, "The file; the active one if not given.");
+const CWD: VerbArg = may("cwd", Text, "The folder to work in; the first granted root if not given.");
+const VERSION: VerbArg =
     may("version", Integer, "The version of the buffer that this was made for; refused if it is another by now.");
-const POSITION: Arg = needs("position", Position, "Where: line and character from zero, in UTF-16 units.");
-const LIMIT: Arg = may("limit", Integer, "The most to return; `is_complete` says whether there is more.");
-const HIDDEN: Arg = may("hidden", Boolean, "Whether to look at hidden files too.");
-const IGNORED: Arg = may("ignored", Boolean, "Whether to look at files that ignore files exclude, too.");
-const IGNORE_CASE: Arg = may("ignore_case", Boolean, "Whether upper and lower case are the same.");
-const GLOB: Arg = may("glob", Text, "Only files whose path matches this, as in \"**/*.rs\".");
-const ENCODING: Arg = may("encoding", Choice(&["utf-8", "base64"]), "How the content is written; utf-8 if not given.");
-const ENV: Arg = may("env", Variables, "Environment variables to add.");
-const TIMEOUT: Arg = may("timeout_ms", Integer, "How many milliseconds it may take before it is ended.");
-const TOOL: Arg = may(
+const POSITION: VerbArg = needs("position", Position, "Where: line and character from zero, in UTF-16 units.");
+const LIMIT: VerbArg = may("limit", Integer, "The most to return; `is_complete` says whether there is more.");
+const HIDDEN: VerbArg = may("hidden", Boolean, "Whether to look at hidden files too.");
+const IGNORED: VerbArg = may("ignored", Boolean, "Whether to look at files that ignore files exclude, too.");
+const IGNORE_CASE: VerbArg = may("ignore_case", Boolean, "Whether upper and lower case are the same.");
+const GLOB: VerbArg = may("glob", Text, "Only files whose path matches this, as in \"**/*.rs\".");
+const ENCODING: VerbArg =
+    may("encoding", Choice(&["utf-8", "base64"]), "How the content is written; utf-8 if not given.");
+const ENV: VerbArg = may("env", Variables, "Environment variables to add.");
+const TIMEOUT: VerbArg = may("timeout_ms", Integer, "How many milliseconds it may take before it is ended.");
+const TOOL: VerbArg = may(
     "tool",
     Choice(&["cargo", "npm", "pytest", "go", "make"]),
     "The build tool; found by the project's files if not given.",
 );
-const PREVIEW: Arg = may("preview", Boolean, "Whether only to show what would change.");
+const PREVIEW: VerbArg = may("preview", Boolean, "Whether only to show what would change.");
 
-pub(super) const VERBS: &[Verb] = &[
+pub(super) const VERBS: &[VerbDoc] = &[
     verb(
         "open_file",
         "Reads a file; a text becomes an open buffer with a version that edits can name.",

@@ -5,7 +5,7 @@ use super::*;
 //
 #[test]
 fn every_row_of_the_policy_has_a_verb_and_every_verb_a_row() {
-    let rows: Vec<_> = Action::all().map(|action| action.verb).collect();
+    let rows: Vec<_> = VerbSpec::all().map(|action| action.verb).collect();
     let verbs: Vec<_> = all().map(|verb| verb.name).collect();
     assert_eq!(verbs, rows);
 }
@@ -16,7 +16,7 @@ fn every_path_of_the_policy_that_a_verb_takes_is_a_string() {
     for verb in all() {
         let action = verb.action().unwrap();
         let paths = action.paths.iter().filter_map(|path| verb.arg(path));
-        assert!(paths.clone().all(|arg| arg.kind == Kind::Text), "{}", verb.name);
+        assert!(paths.clone().all(|arg| arg.kind == ArgKind::Text), "{}", verb.name);
         for arg in verb.args.iter().filter(|arg| ["path", "new_path", "cwd"].contains(&arg.name)) {
             assert!(
                 action.paths.contains(&arg.name),

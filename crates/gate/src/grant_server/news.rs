@@ -2,17 +2,17 @@
 
 use std::convert::Infallible;
 
-use prism_editor::Happening;
+use prism_editor::EditorEvent;
 use tokio::sync::broadcast::error::RecvError;
 
 use super::{
-    Holder,
-    uri::{self, About},
+    EditorGrant,
+    uri::{self, ResourceAspect},
 };
-use prism_mcp::kit::Notifier;
+use prism_mcp::kit::ChangeNotifier;
 
 /// Tells the clients of a grant what has changed, for as long as it is polled.
-pub async fn tell(holder: &Holder, notifier: &Notifier) -> Infallible {
+pub async fn tell(holder: &EditorGrant, notifier: &ChangeNotifier) -> Infallible {
     let mut happenings = holder.gate.happenings();
     loop {
         match happenings.recv().await {
@@ -25,24 +25,24 @@ pub async fn tell(holder: &Holder, notifier: &Notifier) -> Infallible {
     }
 }
 
-fn tell_one(notifier: &Notifier, happening: &Happening) {
+fn tell_one(notifier: &ChangeNotifier, happening: &EditorEvent) {
     let Some(path) = happening.path.as_deref().and_then(|path| path.to_str()) else { return };
     let updated = |about| {
         notifier.updated(&uri::of(about, path));
     };
     match happening.event.name {
         "file_opened" | "file_closed" => list_changed(notifier),
-        "buffer_changed" | "file_saved" | "file_watched" => updated(About::Text),
-        "errors_detected" | "lint_results" => updated(About::Diagnostics),
+        "buffer_changed" | "file_saved" | "file_watched" => updated(ResourceAspect::Text),
+        "errors_detected" | "lint_results" => updated(ResourceAspect::Diagnostics),
         // An open buffer moves along.
         "file_renamed" | "file_deleted" => {
-            updated(About::Text);
+            updated(ResourceAspect::Text);
             list_changed(notifier);
         }
         _ => {}
     }
 }
 
-fn list_changed(notifier: &Notifier) {
+fn list_changed(notifier: &ChangeNotifier) {
     notifier.resources_changed();
 }

@@ -1,24 +1,24 @@
 //! What is open, as resources: each buffer with its text, and what is wrong in it. Reading one is an action like any other, so
 //! scope, root, limit and log are those of the verb.
 
-use prism_core::policy::{Code, Scope};
+use prism_core::policy::{Code, GrantScope};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Holder,
-    uri::{self, About},
+    EditorGrant,
+    uri::{self, ResourceAspect},
 };
-use crate::Trouble;
-use prism_mcp::kit::{Call, Failure, Resources};
+use crate::GateError;
+use prism_mcp::kit::{CallFailure, Resources, ServerCall};
 
 /// The resources of one grant.
-pub(super) struct Open(pub(super) Holder);
+pub(super) struct BufferResources(pub(super) EditorGrant);
 
-impl Resources for Open {
+impl Resources for BufferResources {
     const LIST_CHANGES: bool = true;
 
-    async fn list(&self, call: &Call) -> Result<Vec<Value>, Failure> {
-        if !self.0.may(Scope::ReadBuffers) {
+    async fn list(&self, call: &ServerCall) -> Result<Vec<Value>, CallFailure> {
+        if !self.0.may(GrantScope::ReadBuffers) {
             return Ok(Vec::new());
         }
         let listed = self.0.act("get_buffers", Map::new(), call).await;
@@ -33,26 +33,30 @@ impl Resources for Open {
             json!({"uriTemplate": uri, "name": name, "description": what})
         };
         let mut all = Vec::new();
-        if self.0.may(Scope::ReadFiles) {
-            all.push(template(About::Text, "text", "A text, as it is in the editor; path is absolute."));
+        if self.0.may(GrantScope::ReadFiles) {
+            all.push(template(ResourceAspect::Text, "text", "A text, as it is in the editor; path is absolute."));
         }
-        if self.0.may(Scope::DetectErrors) {
-            all.push(template(About::Diagnostics, "diagnostics", "Errors and warnings in a text; path is absolute."));
+        if self.0.may(GrantScope::DetectErrors) {
+            all.push(template(
+                ResourceAspect::Diagnostics,
+                "diagnostics",
+                "Errors and warnings in a text; path is absolute.",
+            ));
         }
         all
     }
 
-    async fn read(&self, uri: &str, call: &Call) -> Result<Vec<Value>, Failure> {
-        let (about, path) = uri::read(uri).ok_or_else(|| Failure::no_resource(uri))?;
+    async fn read(&self, uri: &str, call: &ServerCall) -> Result<Vec<Value>, CallFailure> {
+        let (about, path) = uri::read(uri).ok_or_else(|| CallFailure::no_resource(uri))?;
         let verb = match about {
-            About::Text => "open_file",
-            About::Diagnostics => "get_errors",
+            ResourceAspect::Text => "open_file",
+            ResourceAspect::Diagnostics => "get_errors",
         };
         let args = Map::from_iter([("path".to_owned(), Value::from(path))]);
         let read = self.0.act(verb, args, call).await.map_err(|trouble| refused(uri, &trouble))?;
         Ok(vec![match about {
-            About::Text => text(uri, &read),
-            About::Diagnostics => json!({
+            ResourceAspect::Text => text(uri, &read),
+            ResourceAspect::Diagnostics => json!({
                 "uri": uri, "mimeType": "application/json", "text": read.to_string(),
                 "_meta": {"prism/version": read["version"], "prism/analyzed_version": read["analyzed_version"]},
             }),
@@ -62,14 +66,14 @@ impl Resources for Open {
     fn can_watch(&self, uri: &str) -> bool {
         let Some((about, path)) = uri::read(uri) else { return false };
         let may = match about {
-            About::Text => self.0.may(Scope::ReadBuffers) || self.0.may(Scope::MonitorState),
-            About::Diagnostics => self.0.may(Scope::DetectErrors),
+            ResourceAspect::Text => self.0.may(GrantScope::ReadBuffers) || self.0.may(GrantScope::MonitorState),
+            ResourceAspect::Diagnostics => self.0.may(GrantScope::DetectErrors),
         };
         may && self.0.held.grant().roots.iter().any(|root| root.is_above(&path))
     }
 }
 
-impl Open {
+impl BufferResources {
     /// What there is of a buffer.
     fn entries(&self, buffer: &Value) -> Vec<Value> {
         let path = buffer["path"].as_str().unwrap_or_default();
@@ -78,12 +82,12 @@ impl Open {
             "prism/version": buffer["version"], "prism/is_dirty": buffer["is_dirty"], "prism/language": buffer["language"],
         });
         let mut all = Vec::new();
-        if self.0.may(Scope::ReadFiles) {
-            let uri = uri::of(About::Text, path);
+        if self.0.may(GrantScope::ReadFiles) {
+            let uri = uri::of(ResourceAspect::Text, path);
             all.push(json!({"uri": uri, "name": name, "mimeType": "text/plain", "_meta": meta}));
         }
-        if self.0.may(Scope::DetectErrors) {
-            let (uri, name) = (uri::of(About::Diagnostics, path), format!("{name}: errors and warnings"));
+        if self.0.may(GrantScope::DetectErrors) {
+            let (uri, name) = (uri::of(ResourceAspect::Diagnostics, path), format!("{name}: errors and warnings"));
             all.push(json!({"uri": uri, "name": name, "mimeType": "application/json"}));
         }
         all
@@ -103,9 +107,9 @@ fn text(uri: &str, read: &Value) -> Value {
     }
 }
 
-fn refused(uri: &str, trouble: &Trouble) -> Failure {
+fn refused(uri: &str, trouble: &GateError) -> CallFailure {
     match trouble.code {
-        code if code == Code::NotFound.name() => Failure::no_resource(uri),
-        _ => Failure::invalid(trouble.message.clone()).with_data(json!(trouble.told())),
+        code if code == Code::NotFound.name() => CallFailure::no_resource(uri),
+        _ => CallFailure::invalid(trouble.message.clone()).with_data(json!(trouble.told())),
     }
 }

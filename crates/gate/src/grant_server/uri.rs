@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 /// What a resource is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum About {
+pub(super) enum ResourceAspect {
     Text,
     Diagnostics,
 }
@@ -13,10 +13,10 @@ const FILE: &str = "file://";
 const DIAGNOSTICS: &str = "prism-diagnostics://";
 
 /// Returns the URI of an absolute path.
-pub(super) fn of(about: About, path: &str) -> String {
+pub(super) fn of(about: ResourceAspect, path: &str) -> String {
     let mut uri = match about {
-        About::Text => FILE,
-        About::Diagnostics => DIAGNOSTICS,
+        ResourceAspect::Text => FILE,
+        ResourceAspect::Diagnostics => DIAGNOSTICS,
     }
     .to_owned();
     for byte in path.bytes() {
@@ -31,9 +31,9 @@ pub(super) fn of(about: About, path: &str) -> String {
 }
 
 /// Returns what a URI is about, and the path; `None` if it is none of ours.
-pub(super) fn read(uri: &str) -> Option<(About, String)> {
+pub(super) fn read(uri: &str) -> Option<(ResourceAspect, String)> {
     let of = |scheme: &str, about| uri.strip_prefix(scheme).map(|rest| (about, rest));
-    let (about, rest) = of(FILE, About::Text).or_else(|| of(DIAGNOSTICS, About::Diagnostics))?;
+    let (about, rest) = of(FILE, ResourceAspect::Text).or_else(|| of(DIAGNOSTICS, ResourceAspect::Diagnostics))?;
     let path = rest.strip_prefix("localhost").unwrap_or(rest);
     let mut bytes = Vec::with_capacity(path.len());
     let mut left = path.as_bytes();
@@ -57,12 +57,12 @@ mod tests {
     #[test]
     fn a_path_comes_back_from_its_uri() {
         for path in ["/a/b.rs", "/a b/ü%.txt", "/a?b#c", "/"] {
-            for about in [About::Text, About::Diagnostics] {
+            for about in [ResourceAspect::Text, ResourceAspect::Diagnostics] {
                 assert_eq!(read(&of(about, path)), Some((about, path.to_owned())), "{path}");
             }
         }
-        assert_eq!(of(About::Text, "/a b/ü"), "file:///a%20b/%C3%BC");
-        assert_eq!(read("file://localhost/a"), Some((About::Text, "/a".to_owned())));
+        assert_eq!(of(ResourceAspect::Text, "/a b/ü"), "file:///a%20b/%C3%BC");
+        assert_eq!(read("file://localhost/a"), Some((ResourceAspect::Text, "/a".to_owned())));
     }
 
     #[test]

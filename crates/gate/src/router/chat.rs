@@ -4,10 +4,10 @@ use std::{path::Path, sync::Arc, time::Duration};
 
 use prism_api::gate::PluginView;
 use prism_core::mesh::ChatFailure;
-use prism_editor::protocol::{Ring, Rung, Status, ToPlugin};
+use prism_editor::protocol::{ResultStatus, RingMessage, RungMessage, ToPlugin};
 use tokio::{sync::oneshot, time::timeout};
 
-use super::{Router, plugin::Plugin};
+use super::{EditorRouter, plugin::Plugin};
 
 /// Bells that one editor has not answered. A further one does not ring: its chat is busy with those.
 pub(super) const MAX_RINGING: usize = 16;
@@ -15,12 +15,12 @@ pub(super) const MAX_RINGING: usize = 16;
 const MAX_WHY: usize = 300;
 
 /// Makes room for another bell when nobody waits for this one any more.
-struct Ringing<'p> {
+struct ChatRingGuard<'p> {
     plugin: &'p Plugin,
     id: u64,
 }
 
-impl Router {
+impl EditorRouter {
     /// Whether there is a chat for agents of this kind of editor and folder.
     pub async fn has_chat(&self, kind: &str, folder: Option<&Path>) -> bool {
         self.chat(kind, folder).await.is_some()
@@ -65,12 +65,12 @@ impl Plugin {
         };
         let deadline_ms = u64::try_from(within.as_millis()).unwrap_or(u64::MAX);
         let (agent, text) = (agent.to_owned(), text.to_owned());
-        self.say(ToPlugin::Ring(Ring { id, agent, text, deadline_ms }));
-        let _ringing = Ringing { plugin: self, id };
+        self.say(ToPlugin::Ring(RingMessage { id, agent, text, deadline_ms }));
+        let _ringing = ChatRingGuard { plugin: self, id };
         let answer = timeout(within, doing).await;
         match answer {
-            Ok(Ok(Rung { status: Status::Ok, .. })) => Ok(()),
-            Ok(Ok(Rung { error, .. })) => {
+            Ok(Ok(RungMessage { status: ResultStatus::Ok, .. })) => Ok(()),
+            Ok(Ok(RungMessage { error, .. })) => {
                 let why = error.map_or_else(|| "it does not say why".to_owned(), |error| error.message);
                 Err(ChatFailure::Failed(why.chars().take(MAX_WHY).collect()))
             }
@@ -80,7 +80,7 @@ impl Plugin {
     }
 }
 
-impl Drop for Ringing<'_> {
+impl Drop for ChatRingGuard<'_> {
     fn drop(&mut self) {
         self.plugin.end_ring(self.id);
     }

@@ -8,15 +8,15 @@ use std::{
 };
 
 use prism_core::policy::{Code, Refusal};
-use prism_editor::{Happening, Holder, Progress, Surrendered, digest_of};
+use prism_editor::{EditorEvent, GrantHolder, ProgressSink, ReleasedText, digest_of};
 use serde_json::{Map, Value, json};
 use tracing::{info, warn};
 
 use super::{
-    Router,
-    kept::Kept,
-    owners::{Owner, Stage},
-    plugin::{Life, Plugin},
+    EditorRouter,
+    kept::LooseText,
+    owners::{OwnershipStage, PathOwner},
+    plugin::{Plugin, PluginLiveness},
 };
 
 /// How long an editor may take over one text that it is given.
@@ -27,31 +27,31 @@ const TEXT_WITHIN: Duration = Duration::from_secs(10);
 const MAX_ADOPTED: usize = 1024;
 
 /// A text for an editor.
-struct Offer<'a> {
+struct TextOffer<'a> {
     path: &'a Path,
     text: &'a str,
     /// Of the file that it was made from.
     base: Option<String>,
     /// How it was when an editor left it here.
-    came_as: Option<Adopted>,
+    came_as: Option<AdoptedText>,
 }
 
 /// How a text was when an editor left it here, and which window that was.
 #[derive(Clone, Debug)]
-pub(super) struct Adopted {
+pub(super) struct AdoptedText {
     digest: String,
     instance: String,
 }
 
 /// What became of a text that was offered to an editor.
-enum Offered {
+enum OfferOutcome {
     /// It is the editor's now.
     Taken,
     /// The editor has another.
     Differs,
 }
 
-impl Router {
+impl EditorRouter {
     /// Looks after one connection: while somebody is there it owns its folders, after that it does not.
     pub(super) async fn keep(self: Arc<Self>, plugin: Arc<Plugin>) {
         let mut life = plugin.life.subscribe();
@@ -59,28 +59,28 @@ impl Router {
         loop {
             let now = *life.borrow_and_update();
             match now {
-                Life::Alive if !is_owner => {
-                    self.owners.set(&plugin, Stage::Taking);
+                PluginLiveness::Alive if !is_owner => {
+                    self.owners.set(&plugin, OwnershipStage::Taking);
                     self.hand_over(&plugin).await;
-                    self.owners.set(&plugin, Stage::Owner);
+                    self.owners.set(&plugin, OwnershipStage::Owner);
                     is_owner = true;
                     info!(plugin = plugin.about.connection, "An editor owns its folders");
                     self.tell(&plugin, "plugin_loaded", json!({"plugin": plugin.about.plugin}));
                 }
-                Life::Unsure | Life::Gone if is_owner => {
-                    self.owners.set(&plugin, Stage::Leaving);
+                PluginLiveness::Unsure | PluginLiveness::Gone if is_owner => {
+                    self.owners.set(&plugin, OwnershipStage::Leaving);
                     plugin.abandon();
                     // An editor outlives the daemon, with its texts.
                     if !self.is_closing.load(Ordering::Relaxed) {
                         self.take_back(&plugin).await;
                     }
-                    self.owners.set(&plugin, Stage::Unsure);
+                    self.owners.set(&plugin, OwnershipStage::Unsure);
                     is_owner = false;
                     info!(plugin = plugin.about.connection, "An editor no longer owns its folders");
                 }
                 _ => {}
             }
-            if now == Life::Gone {
+            if now == PluginLiveness::Gone {
                 self.owners.remove(&plugin);
                 return self.metrics.plugins(self.owners.all().len());
             }
@@ -96,10 +96,10 @@ impl Router {
         for root in plugin.roots() {
             for text in self.builtin.surrender(root).await {
                 let came_as = self.adopted().remove(&text.path);
-                let offer = Offer { path: &text.path, text: &text.text, base: text.digest.clone(), came_as };
+                let offer = TextOffer { path: &text.path, text: &text.text, base: text.digest.clone(), came_as };
                 match self.offer(plugin, &offer).await {
-                    Ok(Offered::Taken) => continue,
-                    Ok(Offered::Differs) => {}
+                    Ok(OfferOutcome::Taken) => continue,
+                    Ok(OfferOutcome::Differs) => {}
                     Err(refusal) => {
                         let code = refusal.code.name();
                         warn!(plugin = plugin.about.connection, code, "An editor did not take a text");
@@ -108,7 +108,7 @@ impl Router {
                             plugin.end();
                         }
                         // It went away: the text is ours, as before.
-                        if *plugin.life.borrow() == Life::Gone && self.reopen(root, &text).await {
+                        if *plugin.life.borrow() == PluginLiveness::Gone && self.reopen(root, &text).await {
                             if let Some(adopted) = offer.came_as {
                                 self.note_adopted(&text.path, adopted);
                             }
@@ -123,12 +123,12 @@ impl Router {
 
     /// Gives a text to an editor, onto the version that it has. It is taken only if what is there is the same, or what the
     /// text was made from; or if it was made in that very window, which has gone on with it since.
-    async fn offer(&self, plugin: &Plugin, offer: &Offer<'_>) -> Result<Offered, Refusal> {
+    async fn offer(&self, plugin: &Plugin, offer: &TextOffer<'_>) -> Result<OfferOutcome, Refusal> {
         let there = self.ask(plugin, "open_file", json!({"path": offer.path})).await?;
         let content = there["content"].as_str().filter(|_| there["encoding"] != "base64");
-        let Some(content) = content else { return Ok(Offered::Differs) };
+        let Some(content) = content else { return Ok(OfferOutcome::Differs) };
         if content == offer.text {
-            return Ok(Offered::Taken);
+            return Ok(OfferOutcome::Taken);
         }
         let digest = digest_of(content.as_bytes());
         let came_as = offer.came_as.as_ref();
@@ -138,7 +138,7 @@ impl Router {
                 && came_as.is_some_and(|came| {
                     came.digest == digest_of(offer.text.as_bytes()) && came.instance == plugin.about.instance
                 });
-            return Ok(if is_older { Offered::Taken } else { Offered::Differs });
+            return Ok(if is_older { OfferOutcome::Taken } else { OfferOutcome::Differs });
         }
         let Some(version) = there["version"].as_u64() else {
             return Err(Refusal::new(Code::Failed, "the editor does not say which version it has"));
@@ -146,8 +146,8 @@ impl Router {
         let whole = json!({"start": {"line": 0, "character": 0}, "end": end_of(content)});
         let edits = json!([{"range": whole, "new_text": offer.text}]);
         match self.ask(plugin, "edit_buffer", json!({"path": offer.path, "version": version, "edits": edits})).await {
-            Ok(_) => Ok(Offered::Taken),
-            Err(refusal) if refusal.code == Code::Changed => Ok(Offered::Differs),
+            Ok(_) => Ok(OfferOutcome::Taken),
+            Err(refusal) if refusal.code == Code::Changed => Ok(OfferOutcome::Differs),
             Err(refusal) => Err(refusal),
         }
     }
@@ -158,16 +158,16 @@ impl Router {
             let Some(root) = plugin.roots().iter().find(|root| path.starts_with(root)) else { continue };
             // Another window may have the folder now; while this one leaves it is nobody's.
             if let Some(other) = self.owner_but(&path, plugin).await {
-                let offer = Offer { path: &path, text: &unsaved.text, base: None, came_as: None };
-                if !matches!(self.offer(&other, &offer).await, Ok(Offered::Taken)) {
+                let offer = TextOffer { path: &path, text: &unsaved.text, base: None, came_as: None };
+                if !matches!(self.offer(&other, &offer).await, Ok(OfferOutcome::Taken)) {
                     self.conflict(&path, &unsaved.text, &plugin.about.connection);
                 }
                 continue;
             }
-            let text = Surrendered { path, text: unsaved.text, digest: None };
+            let text = ReleasedText { path, text: unsaved.text, digest: None };
             if self.reopen(root, &text).await {
                 let digest = digest_of(text.text.as_bytes());
-                self.note_adopted(&text.path, Adopted { digest, instance: plugin.about.instance.clone() });
+                self.note_adopted(&text.path, AdoptedText { digest, instance: plugin.about.instance.clone() });
             } else {
                 self.conflict(&text.path, &text.text, &plugin.about.connection);
             }
@@ -175,7 +175,7 @@ impl Router {
     }
 
     /// Opens a text in the built-in editor, unsaved as it is. Returns whether that worked.
-    async fn reopen(&self, root: &Path, text: &Surrendered) -> bool {
+    async fn reopen(&self, root: &Path, text: &ReleasedText) -> bool {
         let opened = self.builtin.adopt(root, &text.path, &text.text).await;
         if let Err(refusal) = &opened {
             warn!(code = refusal.code.name(), "An unsaved text could not be taken back and is kept aside");
@@ -183,7 +183,7 @@ impl Router {
         opened.is_ok()
     }
 
-    fn note_adopted(&self, path: &Path, came_as: Adopted) {
+    fn note_adopted(&self, path: &Path, came_as: AdoptedText) {
         let mut adopted = self.adopted();
         if adopted.len() >= MAX_ADOPTED {
             adopted.clear();
@@ -198,11 +198,11 @@ impl Router {
             loop {
                 let others = self.owners.all().into_iter();
                 let mut others = others.filter(|(plugin, stage)| {
-                    !Arc::ptr_eq(plugin, leaving) && *stage != Stage::Unsure && plugin.covers(path)
+                    !Arc::ptr_eq(plugin, leaving) && *stage != OwnershipStage::Unsure && plugin.covers(path)
                 });
                 match others.next() {
                     None => return None,
-                    Some((plugin, Stage::Owner)) => return Some(plugin),
+                    Some((plugin, OwnershipStage::Owner)) => return Some(plugin),
                     Some(_) => {}
                 }
                 if changes.changed().await.is_err() {
@@ -215,15 +215,15 @@ impl Router {
 
     /// Keeps a text aside, and tells of it.
     fn conflict(&self, path: &Path, text: &str, from: &str) {
-        self.kept.keep(path, Kept { text: text.into(), from: from.to_owned() });
+        self.kept.keep(path, LooseText { text: text.into(), from: from.to_owned() });
         let data = json!({"path": path, "reason": "conflict", "is_conflicted": true});
         self.happen("buffer_changed", path, data);
     }
 
     pub(super) fn happen(&self, name: &str, path: &Path, data: Value) {
-        if let Some(event) = prism_core::policy::Event::named(name) {
+        if let Some(event) = prism_core::policy::EventSpec::named(name) {
             let path = Some(path.to_owned());
-            self.builtin.tell(Happening { event, path, to: None, by: None, data });
+            self.builtin.tell(EditorEvent { event, path, to: None, by: None, data });
         }
     }
 
@@ -241,8 +241,8 @@ impl Router {
             Value::Object(args) => args,
             _ => Map::new(),
         };
-        let holder = Holder { id: 0, name: "prism".to_owned(), ..Holder::default() };
-        plugin.call(verb, args, (&holder, &[]), TEXT_WITHIN, &Progress::unseen()).await
+        let holder = GrantHolder { id: 0, name: "prism".to_owned(), ..GrantHolder::default() };
+        plugin.call(verb, args, (&holder, &[]), TEXT_WITHIN, &ProgressSink::unseen()).await
     }
 
     /// Whose a path is, once it is somebody's.
@@ -251,9 +251,9 @@ impl Router {
             let mut changes = self.owners.changes();
             loop {
                 match self.owners.of(path) {
-                    Owner::BuiltIn => return None,
-                    Owner::Plugin(plugin) => return Some(plugin),
-                    Owner::Nobody => {}
+                    PathOwner::BuiltIn => return None,
+                    PathOwner::Plugin(plugin) => return Some(plugin),
+                    PathOwner::Nobody => {}
                 }
                 if changes.changed().await.is_err() {
                     return None;

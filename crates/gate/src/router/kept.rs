@@ -7,7 +7,7 @@ use std::{
     sync::{Arc, Mutex, MutexGuard, PoisonError},
 };
 
-use prism_core::policy::Root;
+use prism_core::policy::GrantRoot;
 use prism_editor::digest_of;
 use serde_json::{Value, json};
 use tracing::warn;
@@ -15,11 +15,11 @@ use tracing::warn;
 use super::sieve::is_granted;
 
 #[derive(Debug, Default)]
-pub(super) struct KeptTexts(Mutex<BTreeMap<PathBuf, Vec<Kept>>>);
+pub(super) struct LooseTexts(Mutex<BTreeMap<PathBuf, Vec<LooseText>>>);
 
 /// A text that is not in any buffer.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Kept {
+pub(super) struct LooseText {
     pub(super) text: Arc<str>,
     /// Whose it was: an editor's connection, or the built-in editor.
     pub(super) from: String,
@@ -28,9 +28,9 @@ pub(super) struct Kept {
 /// Bytes of texts that are kept. What is beyond is lost, and said in the log: nobody has looked at so much of it.
 const MAX_BYTES: usize = 128 << 20;
 
-impl KeptTexts {
+impl LooseTexts {
     /// Keeps a text, unless the very same is kept already. Returns whether it is kept.
-    pub(super) fn keep(&self, path: &Path, kept: Kept) -> bool {
+    pub(super) fn keep(&self, path: &Path, kept: LooseText) -> bool {
         let mut table = self.table();
         let of_path = table.get(path);
         if of_path.is_some_and(|all| all.iter().any(|one| one.text == kept.text)) {
@@ -45,7 +45,7 @@ impl KeptTexts {
         true
     }
 
-    pub(super) fn at(&self, path: &Path) -> Vec<Kept> {
+    pub(super) fn at(&self, path: &Path) -> Vec<LooseText> {
         self.table().get(path).cloned().unwrap_or_default()
     }
 
@@ -59,9 +59,9 @@ impl KeptTexts {
     }
 
     /// Says in a list of buffers which of them are kept in another text, too.
-    pub(super) fn mark(&self, buffers: &mut Vec<Value>, roots: &[Root]) {
-        let told = |all: &[Kept]| -> Value {
-            let one = |kept: &Kept| json!({"from": kept.from, "bytes": kept.text.len(), "digest": digest_of(kept.text.as_bytes())});
+    pub(super) fn mark(&self, buffers: &mut Vec<Value>, roots: &[GrantRoot]) {
+        let told = |all: &[LooseText]| -> Value {
+            let one = |kept: &LooseText| json!({"from": kept.from, "bytes": kept.text.len(), "digest": digest_of(kept.text.as_bytes())});
             all.iter().map(one).collect()
         };
         for (path, all) in self.table().iter().filter(|(path, _)| is_granted(roots, path)) {
@@ -75,7 +75,7 @@ impl KeptTexts {
         }
     }
 
-    fn table(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Vec<Kept>>> {
+    fn table(&self) -> MutexGuard<'_, BTreeMap<PathBuf, Vec<LooseText>>> {
         // Nothing panics while it holds the lock, and each change of it is whole.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -87,18 +87,18 @@ mod tests {
 
     #[test]
     fn a_kept_text_is_told_of_to_those_who_may_reach_it_and_the_same_one_is_kept_once() {
-        let texts = KeptTexts::default();
-        let kept = |text: &str| Kept { text: text.into(), from: "vscode#1".to_owned() };
+        let texts = LooseTexts::default();
+        let kept = |text: &str| LooseText { text: text.into(), from: "vscode#1".to_owned() };
         for text in ["one", "one", "two"] {
             assert!(texts.keep(Path::new("/w/a"), kept(text)));
         }
         texts.keep(Path::new("/v/b"), kept("three"));
         assert_eq!(texts.at(Path::new("/w/a")), [kept("one"), kept("two")]);
         let mut buffers = vec![json!({"path": "/w/a", "version": 3})];
-        texts.mark(&mut buffers, &[Root::new("/w").unwrap()]);
+        texts.mark(&mut buffers, &[GrantRoot::new("/w").unwrap()]);
         assert_eq!((buffers.len(), &buffers[0]["is_conflicted"], &buffers[0]["version"]), (1, &json!(true), &json!(3)));
         assert_eq!(buffers[0]["kept"][1]["bytes"], 3);
-        texts.mark(&mut buffers, &[Root::new("/v").unwrap()]);
+        texts.mark(&mut buffers, &[GrantRoot::new("/v").unwrap()]);
         assert_eq!((&buffers[1]["path"], &buffers[1]["is_open"]), (&json!("/v/b"), &json!(false)));
         assert!(texts.drop_at(Path::new("/w/a")) && !texts.drop_at(Path::new("/w/a")));
         assert!(!texts.keep(Path::new("/w/a"), kept(&"x".repeat(MAX_BYTES))), "there is an end to it");

@@ -16,21 +16,21 @@ use super::plugin::Plugin;
 
 /// All editors that are connected.
 #[derive(Debug)]
-pub(super) struct Owners {
-    table: Mutex<Vec<Entry>>,
+pub(super) struct FolderOwners {
+    table: Mutex<Vec<OwnerEntry>>,
     /// Grows with each change.
     changed: watch::Sender<u64>,
 }
 
 #[derive(Clone, Debug)]
-struct Entry {
+struct OwnerEntry {
     plugin: Arc<Plugin>,
-    stage: Stage,
+    stage: OwnershipStage,
 }
 
 /// How far an editor is with its folders.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Stage {
+pub(super) enum OwnershipStage {
     /// It owns nothing: nobody has answered there yet, or does any more.
     Unsure,
     /// It is being given the texts of its folders.
@@ -42,7 +42,7 @@ pub(super) enum Stage {
 
 /// Whose a path is.
 #[derive(Clone, Debug)]
-pub(super) enum Owner {
+pub(super) enum PathOwner {
     BuiltIn,
     Plugin(Arc<Plugin>),
     /// It changes hands.
@@ -52,7 +52,7 @@ pub(super) enum Owner {
 /// Editors that are connected at a time. A further one is refused: nobody has that many windows.
 pub(super) const MAX_PLUGINS: usize = 64;
 
-impl Owners {
+impl FolderOwners {
     pub(super) fn new() -> Self {
         Self { table: Mutex::default(), changed: watch::Sender::new(0) }
     }
@@ -63,13 +63,13 @@ impl Owners {
         if table.len() >= MAX_PLUGINS {
             return false;
         }
-        table.push(Entry { plugin, stage: Stage::Unsure });
+        table.push(OwnerEntry { plugin, stage: OwnershipStage::Unsure });
         drop(table);
         self.tell();
         true
     }
 
-    pub(super) fn set(&self, plugin: &Arc<Plugin>, stage: Stage) {
+    pub(super) fn set(&self, plugin: &Arc<Plugin>, stage: OwnershipStage) {
         let mut table = self.table();
         if let Some(entry) = table.iter_mut().find(|entry| Arc::ptr_eq(&entry.plugin, plugin)) {
             entry.stage = stage;
@@ -83,13 +83,13 @@ impl Owners {
         self.tell();
     }
 
-    pub(super) fn of(&self, path: &Path) -> Owner {
+    pub(super) fn of(&self, path: &Path) -> PathOwner {
         let table = self.table();
-        let covering = table.iter().filter(|entry| entry.stage != Stage::Unsure && entry.plugin.covers(path));
+        let covering = table.iter().filter(|entry| entry.stage != OwnershipStage::Unsure && entry.plugin.covers(path));
         match covering.max_by_key(|entry| entry.plugin.newness) {
-            None => Owner::BuiltIn,
-            Some(Entry { plugin, stage: Stage::Owner }) => Owner::Plugin(plugin.clone()),
-            Some(_) => Owner::Nobody,
+            None => PathOwner::BuiltIn,
+            Some(OwnerEntry { plugin, stage: OwnershipStage::Owner }) => PathOwner::Plugin(plugin.clone()),
+            Some(_) => PathOwner::Nobody,
         }
     }
 
@@ -98,7 +98,7 @@ impl Owners {
     }
 
     /// All that are connected, the newest first.
-    pub(super) fn all(&self) -> Vec<(Arc<Plugin>, Stage)> {
+    pub(super) fn all(&self) -> Vec<(Arc<Plugin>, OwnershipStage)> {
         let mut all: Vec<_> = self.table().iter().map(|entry| (entry.plugin.clone(), entry.stage)).collect();
         all.sort_by_key(|(plugin, _)| std::cmp::Reverse(plugin.newness));
         all
@@ -117,7 +117,7 @@ impl Owners {
         self.changed.send_modify(|count| *count += 1);
     }
 
-    fn table(&self) -> MutexGuard<'_, Vec<Entry>> {
+    fn table(&self) -> MutexGuard<'_, Vec<OwnerEntry>> {
         // Nothing panics while it holds the lock, and each change of it is whole.
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -138,33 +138,33 @@ mod tests {
         Plugin::new(name, &serde_json::from_value(register).unwrap(), roots, newness, Time(0)).0
     }
 
-    fn owner(owners: &Owners, path: &str) -> String {
+    fn owner(owners: &FolderOwners, path: &str) -> String {
         match owners.of(Path::new(path)) {
-            Owner::BuiltIn => "built-in".to_owned(),
-            Owner::Plugin(plugin) => plugin.about.plugin.clone(),
-            Owner::Nobody => "nobody".to_owned(),
+            PathOwner::BuiltIn => "built-in".to_owned(),
+            PathOwner::Plugin(plugin) => plugin.about.plugin.clone(),
+            PathOwner::Nobody => "nobody".to_owned(),
         }
     }
 
     //
     #[test]
     fn a_path_belongs_to_the_newest_editor_that_is_alive_above_it() {
-        let owners = Owners::new();
+        let owners = FolderOwners::new();
         let (old, new) = (plugin("old", &["/w"], (1, 2)), plugin("new", &["/w/a", "/v"], (5, 1)));
         for one in [&old, &new] {
             assert!(owners.add(one.clone()));
         }
         assert_eq!(owner(&owners, "/w/a/x"), "built-in", "neither has shown that it is alive");
-        owners.set(&old, Stage::Owner);
+        owners.set(&old, OwnershipStage::Owner);
         assert_eq!(owner(&owners, "/w/a/x"), "old");
-        owners.set(&new, Stage::Taking);
+        owners.set(&new, OwnershipStage::Taking);
         assert_eq!(owner(&owners, "/w/a/x"), "nobody");
-        owners.set(&new, Stage::Owner);
+        owners.set(&new, OwnershipStage::Owner);
         let whose = ["/w/a/x", "/w/a", "/w/ab", "/w", "/v/x", "/"].map(|path| owner(&owners, path));
         assert_eq!(whose, ["new", "new", "old", "old", "new", "built-in"]);
-        owners.set(&new, Stage::Leaving);
+        owners.set(&new, OwnershipStage::Leaving);
         assert_eq!(owner(&owners, "/v/x"), "nobody");
-        owners.set(&new, Stage::Unsure);
+        owners.set(&new, OwnershipStage::Unsure);
         assert_eq!(owner(&owners, "/w/a/x"), "old");
         owners.remove(&old);
         assert_eq!(owner(&owners, "/w/a/x"), "built-in");
@@ -173,18 +173,18 @@ mod tests {
     //
     #[test]
     fn an_old_instance_that_comes_back_does_not_take_over_from_a_newer_one() {
-        let owners = Owners::new();
+        let owners = FolderOwners::new();
         let (window, ghost) = (plugin("window", &["/w"], (20, 1)), plugin("ghost", &["/w"], (10, 2)));
         for one in [&window, &ghost] {
             owners.add(one.clone());
-            owners.set(one, Stage::Owner);
+            owners.set(one, OwnershipStage::Owner);
         }
         assert_eq!(owner(&owners, "/w/x"), "window");
     }
 
     #[test]
     fn there_is_room_for_so_many() {
-        let owners = Owners::new();
+        let owners = FolderOwners::new();
         let mut newness = 0..;
         let mut next = || plugin("p", &["/w"], (0, newness.next().unwrap()));
         assert!((0..MAX_PLUGINS).all(|_| owners.add(next())));

@@ -10,11 +10,14 @@ use std::{
 use prism_api::gate::PluginView;
 use prism_core::{
     Time,
-    policy::{Action, Bucket, Code, Refusal, Root},
+    policy::{Bucket, Code, GrantRoot, Refusal, VerbSpec},
 };
 use prism_editor::{
-    Holder, Progress,
-    protocol::{Answer, Cancel, Cmd, GetState, Register, Rung, Step, ToPlugin, Told},
+    GrantHolder, ProgressSink,
+    protocol::{
+        CancelMessage, CommandMessage, EventMessage, GetStateMessage, ProgressMessage, RegisterMessage, ResultMessage,
+        RungMessage, ToPlugin,
+    },
 };
 use serde_json::{Map, Value};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -22,7 +25,7 @@ use uuid::Uuid;
 
 use super::{
     chat::MAX_RINGING,
-    mirror::{Heard, Mirror, Unsaved},
+    mirror::{BufferMirror, MirrorUpdate, UnsavedText},
     shows::RunShows,
 };
 
@@ -38,13 +41,13 @@ pub struct Plugin {
     out: mpsc::Sender<ToPlugin>,
     /// What is run in its folders, for it to show.
     pub(super) shows: RunShows,
-    pub(super) life: watch::Sender<Life>,
-    state: Mutex<State>,
+    pub(super) life: watch::Sender<PluginLiveness>,
+    state: Mutex<PluginState>,
 }
 
 /// How a connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Life {
+pub(super) enum PluginLiveness {
     /// It has not shown yet that somebody is there, or no longer does.
     Unsure,
     Alive,
@@ -52,12 +55,12 @@ pub(super) enum Life {
 }
 
 #[derive(Debug)]
-struct State {
+struct PluginState {
     next: u64,
-    waiting: HashMap<u64, Waiting>,
+    waiting: HashMap<u64, PendingCommand>,
     /// Bells that its chat has been asked to show.
-    ringing: HashMap<u64, oneshot::Sender<Rung>>,
-    mirror: Mirror,
+    ringing: HashMap<u64, oneshot::Sender<RungMessage>>,
+    mirror: BufferMirror,
     events: Bucket,
     /// Events that nobody was told of: of other folders, of no name, too many.
     dropped: u64,
@@ -65,13 +68,13 @@ struct State {
 }
 
 #[derive(Debug)]
-struct Waiting {
+struct PendingCommand {
     done: oneshot::Sender<Result<Value, Refusal>>,
-    progress: Progress,
+    progress: ProgressSink,
 }
 
 /// Takes a command back if nobody waits for it any more.
-struct Errand<'p> {
+struct CommandGuard<'p> {
     plugin: &'p Plugin,
     id: u64,
 }
@@ -88,7 +91,7 @@ const EVENTS_AT_ONCE: u32 = 2_000;
 impl Plugin {
     pub(super) fn new(
         plugin: &str,
-        register: &Register,
+        register: &RegisterMessage,
         roots: Vec<PathBuf>,
         newness: (u64, u64),
         now: Time,
@@ -96,8 +99,8 @@ impl Plugin {
         let (out, outgoing) = mpsc::channel(MAX_UNSENT);
         let named: HashSet<&str> = register.capabilities.iter().map(String::as_str).collect();
         // What runs programs is never its to do, whatever it says that it can.
-        let is_offered = |action: &&Action| named.contains(action.verb) && !action.runs_programs();
-        let capabilities: Vec<_> = Action::all().filter(is_offered).map(|action| action.verb).collect();
+        let is_offered = |action: &&VerbSpec| named.contains(action.verb) && !action.runs_programs();
+        let capabilities: Vec<_> = VerbSpec::all().filter(is_offered).map(|action| action.verb).collect();
         let verbs = capabilities.iter().copied().collect();
         let about = PluginView {
             plugin: plugin.to_owned(),
@@ -114,34 +117,34 @@ impl Plugin {
             pid: register.pid,
             ..PluginView::default()
         };
-        let state = State {
+        let state = PluginState {
             next: 0,
             waiting: HashMap::new(),
             ringing: HashMap::new(),
-            mirror: Mirror::default(),
+            mirror: BufferMirror::default(),
             events: Bucket::full(EVENTS_AT_ONCE, now),
             dropped: 0,
             complained: false,
         };
-        let (life, _) = watch::channel(Life::Unsure);
+        let (life, _) = watch::channel(PluginLiveness::Unsure);
         let (shows, state) = (RunShows::default(), Mutex::new(state));
         (Arc::new(Self { about, roots, verbs, newness, out, shows, life, state }), outgoing)
     }
 
     /// Whether somebody is there: its window has answered lately.
     pub fn is_alive(&self) -> bool {
-        *self.life.borrow() == Life::Alive
+        *self.life.borrow() == PluginLiveness::Alive
     }
 
     /// Waits until somebody is there; `false` if the connection is over before.
     pub async fn alive(&self) -> bool {
         let mut life = self.life.subscribe();
-        life.wait_for(|life| *life != Life::Unsure).await.is_ok_and(|life| *life == Life::Alive)
+        life.wait_for(|life| *life != PluginLiveness::Unsure).await.is_ok_and(|life| *life == PluginLiveness::Alive)
     }
 
     /// Waits until nobody is there any more.
     pub async fn faded(&self) {
-        let _ = self.life.subscribe().wait_for(|life| *life != Life::Alive).await;
+        let _ = self.life.subscribe().wait_for(|life| *life != PluginLiveness::Alive).await;
     }
 
     /// What it is called where it is on record that a person decided there.
@@ -163,12 +166,12 @@ impl Plugin {
     }
 
     /// Whether one of its folders is in one of these, or above it.
-    pub(super) fn touches(&self, roots: &[Root]) -> bool {
+    pub(super) fn touches(&self, roots: &[GrantRoot]) -> bool {
         let names: Vec<PathBuf> = roots.iter().map(|root| PathBuf::from(root.to_string())).collect();
         self.roots.iter().any(|own| names.iter().any(|root| own.starts_with(root) || root.starts_with(own)))
     }
 
-    pub(super) fn unsaved(&self) -> Vec<(PathBuf, Unsaved)> {
+    pub(super) fn unsaved(&self) -> Vec<(PathBuf, UnsavedText)> {
         self.state().mirror.unsaved()
     }
 
@@ -185,13 +188,13 @@ impl Plugin {
         &self,
         verb: &str,
         args: Map<String, Value>,
-        for_whom: (&Holder, &[Root]),
+        for_whom: (&GrantHolder, &[GrantRoot]),
         within: Duration,
-        progress: &Progress,
+        progress: &ProgressSink,
     ) -> Result<Value, Refusal> {
         let (done, doing) = oneshot::channel();
         // Dropped with this future, or at its deadline: then the editor is told.
-        let _errand = self.send(verb, args, for_whom, within, Waiting { done, progress: progress.clone() })?;
+        let _errand = self.send(verb, args, for_whom, within, PendingCommand { done, progress: progress.clone() })?;
         match tokio::time::timeout(within, doing).await {
             Ok(Ok(result)) => result,
             Ok(Err(_)) => Err(self.gone_away()),
@@ -210,14 +213,14 @@ impl Plugin {
         &self,
         verb: &str,
         args: Map<String, Value>,
-        (holder, roots): (&Holder, &[Root]),
+        (holder, roots): (&GrantHolder, &[GrantRoot]),
         within: Duration,
-        waiting: Waiting,
-    ) -> Result<Errand<'_>, Refusal> {
+        waiting: PendingCommand,
+    ) -> Result<CommandGuard<'_>, Refusal> {
         let retry =
             |message: String| Refusal { code: Code::TooFast, message, retry_after: Some(Duration::from_secs(1)) };
         let mut state = self.state();
-        if *self.life.borrow() == Life::Gone {
+        if *self.life.borrow() == PluginLiveness::Gone {
             return Err(self.gone_away());
         }
         if state.waiting.len() >= MAX_COMMANDS {
@@ -225,7 +228,7 @@ impl Plugin {
         }
         state.next += 1;
         let id = state.next;
-        let command = Cmd {
+        let command = CommandMessage {
             id,
             action: verb.to_owned(),
             args,
@@ -237,13 +240,13 @@ impl Plugin {
             return Err(retry(format!("{} does not read what it is sent; try again", self.about.kind)));
         }
         state.waiting.insert(id, waiting);
-        Ok(Errand { plugin: self, id })
+        Ok(CommandGuard { plugin: self, id })
     }
 
     /// Makes room for a bell's answer; returns its number, unless too many are out.
-    pub(super) fn begin_ring(&self, done: oneshot::Sender<Rung>) -> Option<u64> {
+    pub(super) fn begin_ring(&self, done: oneshot::Sender<RungMessage>) -> Option<u64> {
         let mut state = self.state();
-        if state.ringing.len() >= MAX_RINGING || *self.life.borrow() == Life::Gone {
+        if state.ringing.len() >= MAX_RINGING || *self.life.borrow() == PluginLiveness::Gone {
             return None;
         }
         state.next += 1;
@@ -257,7 +260,7 @@ impl Plugin {
     }
 
     /// Takes the answer to a bell.
-    pub(super) fn rung(&self, rung: Rung) {
+    pub(super) fn rung(&self, rung: RungMessage) {
         let waiting = self.state().ringing.remove(&rung.id);
         if let Some(waiting) = waiting {
             let _ = waiting.send(rung);
@@ -265,23 +268,23 @@ impl Plugin {
     }
 
     /// Takes a result. One that nobody waits for is none: it came twice, too late, or under a wrong id.
-    pub(super) fn answered(&self, answer: Answer) -> bool {
+    pub(super) fn answered(&self, answer: ResultMessage) -> bool {
         let waiting = self.state().waiting.remove(&answer.id);
         waiting.is_some_and(|waiting| waiting.done.send(answer.result()).is_ok())
     }
 
-    pub(super) fn progressed(&self, step: &Step) {
+    pub(super) fn progressed(&self, step: &ProgressMessage) {
         if let Some(waiting) = self.state().waiting.get(&step.id) {
             waiting.progress.say(&step.message, step.done, step.total);
         }
     }
 
-    pub(super) fn take_state(&self, state: prism_editor::protocol::State) -> Heard {
+    pub(super) fn take_state(&self, state: prism_editor::protocol::StateMessage) -> MirrorUpdate {
         self.state().mirror.take(state, |path| self.covers(path))
     }
 
     /// Takes an event in; `None` if nobody is to be told of it.
-    pub(super) fn hear(&self, told: &Told, path: Option<&Path>, now: Time) -> Option<Heard> {
+    pub(super) fn hear(&self, told: &EventMessage, path: Option<&Path>, now: Time) -> Option<MirrorUpdate> {
         let mut state = self.state();
         if state.events.take(EVENTS_PER_SECOND, EVENTS_AT_ONCE, now).is_err() {
             state.mirror.missed();
@@ -289,7 +292,7 @@ impl Plugin {
             return None;
         }
         match state.mirror.hear(told, path) {
-            Heard::Again => {
+            MirrorUpdate::Again => {
                 state.dropped += 1;
                 None
             }
@@ -306,7 +309,7 @@ impl Plugin {
     pub(super) fn catch_up(&self) {
         let asks = self.state().mirror.asks();
         if asks {
-            self.say(ToPlugin::GetState(GetState {}));
+            self.say(ToPlugin::GetState(GetStateMessage {}));
         }
     }
 
@@ -327,7 +330,7 @@ impl Plugin {
 
     /// Ends the connection, for all who wait for it.
     pub(super) fn end(&self) {
-        self.life.send_replace(Life::Gone);
+        self.life.send_replace(PluginLiveness::Gone);
         let mut state = self.state();
         state.waiting.clear();
         state.ringing.clear();
@@ -345,16 +348,16 @@ impl Plugin {
         Refusal { code: Code::Failed, message, retry_after: Some(Duration::from_secs(1)) }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, PluginState> {
         // Nothing panics while it holds the lock, and each change of it is whole.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Errand<'_> {
+impl Drop for CommandGuard<'_> {
     fn drop(&mut self) {
         if self.plugin.state().waiting.remove(&self.id).is_some() {
-            self.plugin.say(ToPlugin::Cancel(Cancel { id: self.id }));
+            self.plugin.say(ToPlugin::Cancel(CancelMessage { id: self.id }));
         }
     }
 }

@@ -6,27 +6,27 @@ mod lists;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use prism_core::policy::{Action, Category, Code, Effect, Refusal, Risk, Whose};
-use prism_editor::{Located, Order, Progress, Shown};
+use prism_core::policy::{ActionCategory, Code, Effect, LossOwner, Refusal, Risk, VerbSpec};
+use prism_editor::{ActionPreview, ProgressSink, ResolvedArgs, VerbOrder};
 use serde_json::{Value, json};
 
-use self::{errand::Errand, lists::Listing};
-use super::{Plugin, Router, trace::Trace};
+use self::{errand::PluginCall, lists::MergedListing};
+use super::{EditorRouter, Plugin, trace::OrderTrace};
 
 /// An action that can be shown, and then run. Dropping it leaves everything as it was.
-pub struct Prepared {
-    router: Arc<Router>,
-    way: Way,
+pub struct RoutedVerb {
+    router: Arc<EditorRouter>,
+    way: Executor,
 }
 
-enum Way {
+enum Executor {
     /// With what to look at again, if it changes texts: an editor may have come for them.
-    BuiltIn(prism_editor::Prepared, Option<Box<Trace>>),
+    BuiltIn(prism_editor::PreparedVerb, Option<Box<OrderTrace>>),
     /// The same in a folder that is an editor's, which has a part in the answer; and what it is about.
-    Beside(prism_editor::Prepared, Arc<Plugin>, Vec<PathBuf>),
-    Plugin(Box<Errand>),
+    Beside(prism_editor::PreparedVerb, Arc<Plugin>, Vec<PathBuf>),
+    Plugin(Box<PluginCall>),
     /// What all editors have a part in.
-    Listing(Box<Listing>),
+    Listing(Box<MergedListing>),
     /// A text that is kept aside: read, or dropped.
     Kept {
         path: PathBuf,
@@ -34,30 +34,30 @@ enum Way {
     },
 }
 
-impl Router {
+impl EditorRouter {
     /// Finds out who does it, and has it prepared. Nothing is changed.
-    pub async fn prepare(&self, order: Order) -> Result<Prepared, Refusal> {
+    pub async fn prepare(&self, order: VerbOrder) -> Result<RoutedVerb, Refusal> {
         let way = self.way(order).await?;
         let router = self.this.upgrade().ok_or_else(|| Refusal::new(Code::Failed, "the daemon is stopping"))?;
-        Ok(Prepared { router, way })
+        Ok(RoutedVerb { router, way })
     }
 
-    async fn way(&self, mut order: Order) -> Result<Way, Refusal> {
+    async fn way(&self, mut order: VerbOrder) -> Result<Executor, Refusal> {
         let generation = self.owners.generation();
         match order.verb.verb {
-            "manage_plugins" => return Ok(Way::Listing(Box::new(Listing::plugins(self, order).await?))),
+            "manage_plugins" => return Ok(Executor::Listing(Box::new(MergedListing::plugins(self, order).await?))),
             // With no editor about, all this costs nothing.
             _ if self.owners.is_empty() && self.kept.is_empty() => {
                 return self.built_in(order, generation).await;
             }
-            "get_buffers" => return Ok(Way::Listing(Box::new(Listing::buffers(self, order).await?))),
+            "get_buffers" => return Ok(Executor::Listing(Box::new(MergedListing::buffers(self, order).await?))),
             _ => {}
         }
         if order.args.get("kept") == Some(&Value::Bool(true)) && matches!(order.verb.verb, "open_file" | "close_buffer")
         {
             return self.kept(order).await;
         }
-        let Located { args, paths } = self.builtin.locate(&order).await?;
+        let ResolvedArgs { args, paths } = self.builtin.locate(&order).await?;
         let mut owners = Vec::with_capacity(1);
         for path in &paths {
             owners.push(self.owner(path).await?);
@@ -79,7 +79,7 @@ impl Router {
         };
         if plugin.can(order.verb.verb) {
             order.args = args;
-            return Ok(Way::Plugin(Box::new(Errand::new(order, plugin, paths))));
+            return Ok(Executor::Plugin(Box::new(PluginCall::new(order, plugin, paths))));
         }
         let is_unsaved = paths.iter().any(|path| plugin.is_unsaved(path));
         if !can_do_without(order.verb) || (is_unsaved && reads_text(order.verb)) {
@@ -89,15 +89,15 @@ impl Router {
             );
             return Err(Refusal::new(Code::Unsupported, why));
         }
-        Ok(Way::Beside(self.builtin.prepare(order).await?, plugin, paths))
+        Ok(Executor::Beside(self.builtin.prepare(order).await?, plugin, paths))
     }
 
-    async fn built_in(&self, order: Order, generation: u64) -> Result<Way, Refusal> {
-        let trace = changes_texts(order.verb).then(|| Box::new(Trace::of(&order, generation)));
-        Ok(Way::BuiltIn(self.builtin.prepare(order).await?, trace))
+    async fn built_in(&self, order: VerbOrder, generation: u64) -> Result<Executor, Refusal> {
+        let trace = changes_texts(order.verb).then(|| Box::new(OrderTrace::of(&order, generation)));
+        Ok(Executor::BuiltIn(self.builtin.prepare(order).await?, trace))
     }
 
-    async fn kept(&self, mut order: Order) -> Result<Way, Refusal> {
+    async fn kept(&self, mut order: VerbOrder) -> Result<Executor, Refusal> {
         order.args.remove("kept");
         if order.verb.verb == "close_buffer" && order.args.remove("discard") != Some(Value::Bool(true)) {
             return Err(Refusal::new(Code::BadArguments, "a kept text is dropped with `discard` only"));
@@ -106,44 +106,46 @@ impl Router {
         let Some(path) = located.paths.into_iter().next().filter(|path| !self.kept.at(path).is_empty()) else {
             return Err(Refusal::new(Code::NotFound, "no other text of this file is kept; get_buffers lists them"));
         };
-        Ok(Way::Kept { path, verb: order.verb.verb })
+        Ok(Executor::Kept { path, verb: order.verb.verb })
     }
 }
 
 /// Whether the built-in editor can do a verb in a folder that another has open: what only reads, and does not ask about a
 /// window; and what sees the disk only, whoever does it.
-fn can_do_without(verb: &Action) -> bool {
+fn can_do_without(verb: &VerbSpec) -> bool {
     match verb.category {
-        Category::Terminal | Category::Git | Category::Project => true,
-        Category::Sync | Category::Buffers => false,
-        Category::Files | Category::Analysis | Category::Search | Category::Advanced => verb.risk == Risk::Reads,
+        ActionCategory::Terminal | ActionCategory::Git | ActionCategory::Project => true,
+        ActionCategory::Sync | ActionCategory::Buffers => false,
+        ActionCategory::Files | ActionCategory::Analysis | ActionCategory::Search | ActionCategory::Advanced => {
+            verb.risk == Risk::Reads
+        }
     }
 }
 
 /// Whether a verb changes texts that may be an editor's by the time it is run.
-fn changes_texts(verb: &Action) -> bool {
-    let on_disk = matches!(verb.category, Category::Terminal | Category::Git | Category::Project);
+fn changes_texts(verb: &VerbSpec) -> bool {
+    let on_disk = matches!(verb.category, ActionCategory::Terminal | ActionCategory::Git | ActionCategory::Project);
     verb.risk != Risk::Reads && !on_disk
 }
 
 /// Whether a verb is about a text, and so about the one in the editor.
-fn reads_text(verb: &Action) -> bool {
-    matches!(verb.category, Category::Analysis | Category::Advanced)
+fn reads_text(verb: &VerbSpec) -> bool {
+    matches!(verb.category, ActionCategory::Analysis | ActionCategory::Advanced)
         || matches!(verb.verb, "open_file" | "find_in_file")
 }
 
 // === impl Prepared ===
 
-impl Prepared {
+impl RoutedVerb {
     /// What will happen. Of an editor's text it is made from that text, and what is run is bound to it.
-    pub async fn shown(&mut self) -> Result<Shown, Refusal> {
+    pub async fn shown(&mut self) -> Result<ActionPreview, Refusal> {
         match &mut self.way {
-            Way::BuiltIn(prepared, _) | Way::Beside(prepared, ..) => Ok(prepared.shown()),
-            Way::Plugin(errand) => errand.shown(&self.router).await,
-            Way::Listing(listing) => Ok(listing.shown()),
-            Way::Kept { path, .. } => {
+            Executor::BuiltIn(prepared, _) | Executor::Beside(prepared, ..) => Ok(prepared.shown()),
+            Executor::Plugin(errand) => errand.shown(&self.router).await,
+            Executor::Listing(listing) => Ok(listing.shown()),
+            Executor::Kept { path, .. } => {
                 let title = format!("Drop the text of {} that was kept aside", path.display());
-                Ok(Shown::Plain { title, lines: Vec::new() })
+                Ok(ActionPreview::Plain { title, lines: Vec::new() })
             }
         }
     }
@@ -151,46 +153,48 @@ impl Prepared {
     /// How long it may take at most.
     pub fn deadline(&self) -> Duration {
         match &self.way {
-            Way::BuiltIn(prepared, _) | Way::Beside(prepared, ..) => prepared.deadline(),
-            Way::Plugin(errand) => errand.deadline(),
-            Way::Listing(listing) => listing.deadline(),
-            Way::Kept { .. } => errand::USUAL,
+            Executor::BuiltIn(prepared, _) | Executor::Beside(prepared, ..) => prepared.deadline(),
+            Executor::Plugin(errand) => errand.deadline(),
+            Executor::Listing(listing) => listing.deadline(),
+            Executor::Kept { .. } => errand::USUAL,
         }
     }
 
     /// How many bytes of new text it puts in, as far as that is known before.
     pub fn writes(&self) -> u64 {
         match &self.way {
-            Way::BuiltIn(prepared, _) | Way::Beside(prepared, ..) => prepared.writes(),
-            Way::Plugin(_) | Way::Listing(_) | Way::Kept { .. } => 0,
+            Executor::BuiltIn(prepared, _) | Executor::Beside(prepared, ..) => prepared.writes(),
+            Executor::Plugin(_) | Executor::Listing(_) | Executor::Kept { .. } => 0,
         }
     }
 
     /// What it does to files, as far as that is known. An editor is asked what it would change.
     pub async fn effects(&mut self) -> Result<Option<Vec<Effect>>, Refusal> {
         match &mut self.way {
-            Way::BuiltIn(prepared, _) | Way::Beside(prepared, ..) => Ok(prepared.effects().map(<[Effect]>::to_vec)),
-            Way::Plugin(errand) => errand.effects(&self.router).await.map(Some),
-            Way::Kept { path, verb: "close_buffer" } => {
-                let what = format!("{}: a text that was kept aside, and is nowhere else, is dropped", path.display());
-                Ok(Some(vec![Effect::Loss { what, whose: Whose::Others }]))
+            Executor::BuiltIn(prepared, _) | Executor::Beside(prepared, ..) => {
+                Ok(prepared.effects().map(<[Effect]>::to_vec))
             }
-            Way::Listing(_) | Way::Kept { .. } => Ok(Some(Vec::new())),
+            Executor::Plugin(errand) => errand.effects(&self.router).await.map(Some),
+            Executor::Kept { path, verb: "close_buffer" } => {
+                let what = format!("{}: a text that was kept aside, and is nowhere else, is dropped", path.display());
+                Ok(Some(vec![Effect::Loss { what, whose: LossOwner::Others }]))
+            }
+            Executor::Listing(_) | Executor::Kept { .. } => Ok(Some(Vec::new())),
         }
     }
 
     /// Whether it changes nothing at all, whatever else its verb may do.
     pub fn only_looks(&self) -> bool {
         match &self.way {
-            Way::BuiltIn(prepared, _) | Way::Beside(prepared, ..) => prepared.only_looks(),
-            Way::Listing(listing) => listing.only_looks(),
-            Way::Plugin(_) | Way::Kept { .. } => false,
+            Executor::BuiltIn(prepared, _) | Executor::Beside(prepared, ..) => prepared.only_looks(),
+            Executor::Listing(listing) => listing.only_looks(),
+            Executor::Plugin(_) | Executor::Kept { .. } => false,
         }
     }
 
-    pub async fn run(self, progress: Progress) -> Result<Value, Refusal> {
+    pub async fn run(self, progress: ProgressSink) -> Result<Value, Refusal> {
         match self.way {
-            Way::BuiltIn(prepared, trace) => {
+            Executor::BuiltIn(prepared, trace) => {
                 // Held until it is done: nobody takes the texts over meanwhile.
                 let _at_work = match trace {
                     Some(trace) => Some(self.router.is_still_ours(*trace).await?),
@@ -198,14 +202,14 @@ impl Prepared {
                 };
                 prepared.run(progress).await
             }
-            Way::Beside(prepared, plugin, paths) => Ok(beside(prepared.run(progress).await?, &plugin, &paths)),
-            Way::Plugin(errand) => errand.run(&self.router, &progress).await,
-            Way::Listing(listing) => listing.run(&self.router, progress).await,
-            Way::Kept { path, verb: "close_buffer" } => {
+            Executor::Beside(prepared, plugin, paths) => Ok(beside(prepared.run(progress).await?, &plugin, &paths)),
+            Executor::Plugin(errand) => errand.run(&self.router, &progress).await,
+            Executor::Listing(listing) => listing.run(&self.router, progress).await,
+            Executor::Kept { path, verb: "close_buffer" } => {
                 self.router.kept.drop_at(&path);
                 Ok(json!({"path": path}))
             }
-            Way::Kept { path, .. } => {
+            Executor::Kept { path, .. } => {
                 let texts = self.router.kept.at(&path);
                 let told = texts.iter().map(|kept| json!({"from": kept.from, "content": &*kept.text}));
                 Ok(json!({"path": path, "kept": told.collect::<Vec<_>>()}))

@@ -12,7 +12,7 @@ use prism_editor::{
     ObservedRun, RunEnding, RunObserver, RunViewer,
     protocol::{RunShow, RunShowEnded, RunShowKind, RunShowOutput, RunShowResized, ToPlugin},
 };
-use prism_os::pty::Size;
+use prism_os::pty::PtySize;
 use tokio::{
     sync::Notify,
     time::{Instant, sleep_until},
@@ -20,10 +20,10 @@ use tokio::{
 use uuid::Uuid;
 
 use super::{
-    Router,
+    EditorRouter,
     drawing::DrawingFilter,
-    owners::Owner,
-    plugin::{Life, Plugin},
+    owners::PathOwner,
+    plugin::{Plugin, PluginLiveness},
 };
 
 /// Runs that one editor is told of and has not taken the end of. A further one is not shown there: it does not read.
@@ -63,7 +63,7 @@ struct Table {
 #[derive(Debug, Default)]
 struct WaitingShow {
     show: Option<RunShow>,
-    resized: Option<Size>,
+    resized: Option<PtySize>,
     text: VecDeque<u8>,
     /// Bytes that went before what is left of the text.
     left_out: u64,
@@ -80,7 +80,7 @@ struct ShownRun {
 
 /// Finds the editor that a run is shown in.
 #[derive(Debug)]
-pub(super) struct RunRouter(pub(super) Weak<Router>);
+pub(super) struct RunRouter(pub(super) Weak<EditorRouter>);
 
 // === impl RunRouter ===
 
@@ -92,11 +92,13 @@ impl RunObserver for RunRouter {
     }
 }
 
-impl Router {
+impl EditorRouter {
     /// The editor that shows what is run in a folder: its owner, if it said that it does. One that is just coming is not waited for.
     fn shows_at(&self, folder: &Path) -> Option<Arc<Plugin>> {
         match self.owners.of(folder) {
-            Owner::Plugin(plugin) if plugin.about.shows && *plugin.life.borrow() != Life::Gone => Some(plugin),
+            PathOwner::Plugin(plugin) if plugin.about.shows && *plugin.life.borrow() != PluginLiveness::Gone => {
+                Some(plugin)
+            }
             _ => None,
         }
     }
@@ -137,7 +139,7 @@ impl RunViewer for ShownRun {
         self.plugin.shows.change(self.id, |run| run.push(&drawn));
     }
 
-    fn resized(&self, size: Size) {
+    fn resized(&self, size: PtySize) {
         self.plugin.shows.change(self.id, |run| run.resized = Some(size));
     }
 
@@ -168,7 +170,7 @@ impl WaitingShow {
         if let Some(show) = self.show.take() {
             return Some(ToPlugin::Show(show));
         }
-        if let Some(Size { rows, cols }) = self.resized.take() {
+        if let Some(PtySize { rows, cols }) = self.resized.take() {
             return Some(ToPlugin::ShowResized(RunShowResized { id, rows, cols }));
         }
         if !self.text.is_empty() || self.left_out > 0 {

@@ -3,17 +3,17 @@
 
 use std::path::Path;
 
-use prism_core::policy::{Code, Refusal, Root};
+use prism_core::policy::{Code, GrantRoot, Refusal};
 use prism_editor::protocol::as_path;
 use serde_json::{Map, Value};
 
 /// Whether a path is in one of the folders, by its name.
-pub(super) fn is_granted(roots: &[Root], path: &Path) -> bool {
+pub(super) fn is_granted(roots: &[GrantRoot], path: &Path) -> bool {
     roots.iter().any(|root| path.starts_with(root.to_string()))
 }
 
 /// Takes out of a result what is about other folders. A result that is itself about one is refused.
-pub(super) fn sifted(mut result: Value, roots: &[Root]) -> Result<Value, Refusal> {
+pub(super) fn sifted(mut result: Value, roots: &[GrantRoot]) -> Result<Value, Refusal> {
     if sift(&mut result, roots) {
         return Ok(result);
     }
@@ -21,7 +21,7 @@ pub(super) fn sifted(mut result: Value, roots: &[Root]) -> Result<Value, Refusal
 }
 
 /// Returns whether the value may stay.
-fn sift(value: &mut Value, roots: &[Root]) -> bool {
+fn sift(value: &mut Value, roots: &[GrantRoot]) -> bool {
     match value {
         Value::Array(all) => {
             all.retain_mut(|one| sift(one, roots));
@@ -55,7 +55,7 @@ fn is_compound(value: &Value) -> bool {
     value.is_array() || value.is_object()
 }
 
-fn is_outside(members: &Map<String, Value>, roots: &[Root]) -> bool {
+fn is_outside(members: &Map<String, Value>, roots: &[GrantRoot]) -> bool {
     let path = |name: &str| members.get(name).and_then(Value::as_str);
     let named = ["path", "new_path", "cwd", "root"].into_iter().filter_map(path);
     // A relative name is one beneath the folder that was asked about.
@@ -70,7 +70,7 @@ mod tests {
     use super::*;
 
     fn sifted_in(result: Value) -> Result<Value, Code> {
-        sifted(result, &[Root::new("/w").unwrap()]).map_err(|refusal| refusal.code)
+        sifted(result, &[GrantRoot::new("/w").unwrap()]).map_err(|refusal| refusal.code)
     }
 
     //

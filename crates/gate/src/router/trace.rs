@@ -3,30 +3,30 @@
 
 use std::{sync::Arc, time::Duration};
 
-use prism_core::policy::{Action, Code, Refusal, Root};
-use prism_editor::{Holder, Order};
+use prism_core::policy::{Code, GrantRoot, Refusal, VerbSpec};
+use prism_editor::{GrantHolder, VerbOrder};
 use serde_json::{Map, Value};
 use tokio::time::timeout;
 
-use super::{Router, owners::Owner};
+use super::{EditorRouter, owners::PathOwner};
 
 /// Where an order goes: enough of it to find its paths again.
-pub(super) struct Trace {
-    verb: &'static Action,
+pub(super) struct OrderTrace {
+    verb: &'static VerbSpec,
     paths: Map<String, Value>,
-    roots: Vec<Root>,
+    roots: Vec<GrantRoot>,
     /// Of the owners, when it was prepared.
     generation: u64,
 }
 
 /// A change under way.
-pub(super) struct AtWork(Arc<Router>);
+pub(super) struct ChangeGuard(Arc<EditorRouter>);
 
 /// How long a takeover waits for changes under way. What has not ended by then finds its buffer closed.
 const REST_WITHIN: Duration = Duration::from_secs(10);
 
-impl Trace {
-    pub(super) fn of(order: &Order, generation: u64) -> Self {
+impl OrderTrace {
+    pub(super) fn of(order: &VerbOrder, generation: u64) -> Self {
         let mut paths: Map<String, Value> = Map::new();
         for name in order.verb.paths {
             if let Some(path) = order.args.get(*name) {
@@ -41,20 +41,20 @@ impl Trace {
     }
 }
 
-impl Router {
+impl EditorRouter {
     /// Refuses if a text that was the built-in editor's is another's by now.
-    pub(super) async fn is_still_ours(&self, trace: Trace) -> Result<AtWork, Refusal> {
+    pub(super) async fn is_still_ours(&self, trace: OrderTrace) -> Result<ChangeGuard, Refusal> {
         let router = self.this.upgrade().ok_or_else(|| Refusal::new(Code::Failed, "the daemon is stopping"))?;
         // First: who takes over from now on waits.
         self.at_work.send_modify(|count| *count += 1);
-        let at_work = AtWork(router);
+        let at_work = ChangeGuard(router);
         if self.owners.generation() == trace.generation {
             return Ok(at_work);
         }
-        let holder = Holder { id: 0, name: String::new(), ..Holder::default() };
-        let order = Order { verb: trace.verb, args: trace.paths, roots: trace.roots, holder };
+        let holder = GrantHolder { id: 0, name: String::new(), ..GrantHolder::default() };
+        let order = VerbOrder { verb: trace.verb, args: trace.paths, roots: trace.roots, holder };
         let located = self.builtin.locate(&order).await?;
-        let is_ours = |path: &std::path::PathBuf| matches!(self.owners.of(path), Owner::BuiltIn);
+        let is_ours = |path: &std::path::PathBuf| matches!(self.owners.of(path), PathOwner::BuiltIn);
         if located.paths.iter().all(is_ours) {
             return Ok(at_work);
         }
@@ -68,7 +68,7 @@ impl Router {
     }
 }
 
-impl Drop for AtWork {
+impl Drop for ChangeGuard {
     fn drop(&mut self) {
         self.0.at_work.send_modify(|count| *count -= 1);
     }

@@ -2,22 +2,24 @@
 
 use std::{path::Path, sync::Arc};
 
-use prism_core::policy::{Code, Event, Refusal};
+use prism_core::policy::{Code, EventSpec, Refusal};
 use prism_editor::{
-    Happening,
-    protocol::{Complaint, Decide, Failure, FromPlugin, Pong, Revoke, ToPlugin, Told, as_path},
+    EditorEvent,
+    protocol::{
+        DecideMessage, ErrorMessage, EventMessage, FromPlugin, PluginError, Pong, RevokeMessage, ToPlugin, as_path,
+    },
 };
 use serde_json::Value;
 use uuid::Uuid;
 
-use super::{Router, mirror::Heard, owners::Owner, plugin::Plugin};
+use super::{EditorRouter, mirror::MirrorUpdate, owners::PathOwner, plugin::Plugin};
 
 /// The category of events about terminals.
 const TERMINALS: &str = "terminal_output";
 
-impl Router {
+impl EditorRouter {
     /// Takes a message in; returns it if it is not the router's. What is not understood is answered with a complaint.
-    pub fn hear(&self, plugin: &Arc<Plugin>, text: &str) -> Option<Aside> {
+    pub fn hear(&self, plugin: &Arc<Plugin>, text: &str) -> Option<RelayedMessage> {
         let message = match serde_json::from_str::<FromPlugin>(text) {
             Ok(message) => message,
             Err(error) => {
@@ -33,9 +35,9 @@ impl Router {
                 complain(plugin, Refusal::new(Code::BadArguments, "a connection registers once; connect anew"));
                 return None;
             }
-            FromPlugin::Pong(pong) => return Some(Aside::Pong(pong)),
-            FromPlugin::Decide(word) => return Some(Aside::Decide(word)),
-            FromPlugin::Revoke(word) => return Some(Aside::Revoke(word)),
+            FromPlugin::Pong(pong) => return Some(RelayedMessage::Pong(pong)),
+            FromPlugin::Decide(word) => return Some(RelayedMessage::Decide(word)),
+            FromPlugin::Revoke(word) => return Some(RelayedMessage::Revoke(word)),
             FromPlugin::Rung(rung) => {
                 plugin.rung(rung);
                 return None;
@@ -53,7 +55,7 @@ impl Router {
             FromPlugin::State(state) => plugin.take_state(state),
             FromPlugin::Event(told) => self.told(plugin, told),
         };
-        if heard == Heard::NotKept && plugin.complains() {
+        if heard == MirrorUpdate::NotKept && plugin.complains() {
             let why = "more unsaved text than is kept; what is beyond the limits is lost if this editor goes away";
             complain(plugin, Refusal::new(Code::TooLarge, why));
         }
@@ -61,18 +63,18 @@ impl Router {
         None
     }
 
-    fn told(&self, plugin: &Arc<Plugin>, told: Told) -> Heard {
+    fn told(&self, plugin: &Arc<Plugin>, told: EventMessage) -> MirrorUpdate {
         let written = told.data.get("path").and_then(Value::as_str);
         let path = written.and_then(as_path).filter(|path| plugin.covers(path));
-        let Some(heard) = plugin.hear(&told, path.as_deref(), self.clock.now()) else { return Heard::Again };
+        let Some(heard) = plugin.hear(&told, path.as_deref(), self.clock.now()) else { return MirrorUpdate::Again };
         // What is about no file is about the editor's first folder.
         let is_outside = told.data.contains_key("path") && path.is_none();
         let about = path.or_else(|| plugin.roots().first().cloned()).filter(|_| !is_outside);
         let is_owner = |path: &Path| match self.owners.of(path) {
-            Owner::Plugin(owner) => Arc::ptr_eq(&owner, plugin),
-            Owner::BuiltIn | Owner::Nobody => false,
+            PathOwner::Plugin(owner) => Arc::ptr_eq(&owner, plugin),
+            PathOwner::BuiltIn | PathOwner::Nobody => false,
         };
-        match (Event::named(told.name()), about.filter(|path| is_owner(path))) {
+        match (EventSpec::named(told.name()), about.filter(|path| is_owner(path))) {
             // A person's own terminals are nobody else's business, and agents have none there.
             (Some(event), Some(path)) if event.category != TERMINALS => self.tell_on(plugin, event, &path, told),
             _ => {
@@ -84,7 +86,7 @@ impl Router {
     }
 
     /// Tells what happened in an editor, without what is only for the daemon.
-    fn tell_on(&self, plugin: &Arc<Plugin>, event: &'static Event, path: &Path, told: Told) {
+    fn tell_on(&self, plugin: &Arc<Plugin>, event: &'static EventSpec, path: &Path, told: EventMessage) {
         let mut data = told.data;
         for name in ["text", "base_version", "event", "session_id"] {
             if name != "text" || event.name == "buffer_changed" {
@@ -101,20 +103,20 @@ impl Router {
         }
         let by = by.map(|id| id.as_u128());
         let data = Value::Object(data);
-        self.builtin.tell(Happening { event, path: Some(path.to_owned()), to: None, by, data });
+        self.builtin.tell(EditorEvent { event, path: Some(path.to_owned()), to: None, by, data });
     }
 }
 
 /// What is said to others than the router.
 #[derive(Clone, Debug)]
-pub enum Aside {
+pub enum RelayedMessage {
     /// To who asked whether somebody is there.
     Pong(Pong),
     /// To the gate.
-    Decide(Decide),
-    Revoke(Revoke),
+    Decide(DecideMessage),
+    Revoke(RevokeMessage),
 }
 
 fn complain(plugin: &Plugin, refusal: Refusal) {
-    plugin.say(ToPlugin::Error(Complaint { error: Failure::from(refusal) }));
+    plugin.say(ToPlugin::Error(ErrorMessage { error: PluginError::from(refusal) }));
 }

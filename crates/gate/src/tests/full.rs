@@ -36,7 +36,7 @@ impl World {
         if let Some(full) = full {
             full.make_room();
         }
-        Self { gate: open(home.path(), config::Gate::default()).await, home, project }
+        Self { gate: open(home.path(), config::GateConfig::default()).await, home, project }
     }
 
     fn actions(&self) -> Vec<String> {
@@ -47,7 +47,7 @@ impl World {
     }
 }
 
-async fn is_over(held: &Held) -> Ended {
+async fn is_over(held: &GrantLease) -> GrantEnd {
     timeout(LONG, held.ended()).await.expect("it has ended")
 }
 
@@ -64,7 +64,7 @@ async fn a_full_log_keeps_no_grant_alive() {
     let unwritten = taken.unwritten.expect("it says what is not on record");
     assert!(unwritten.contains("it is done") && unwritten.contains("audit log"), "{unwritten}");
     assert!(!unwritten.contains("database"), "{unwritten}");
-    assert_eq!((is_over(&held).await, is_over(&child).await), (Ended::Revoked, Ended::Revoked));
+    assert_eq!((is_over(&held).await, is_over(&child).await), (GrantEnd::Revoked, GrantEnd::Revoked));
     let path = world.project.path().join("a.txt").display().to_string();
     assert_eq!(act(gate, &held, "open_file", json!({"path": path})).await, Err("revoked"));
     // What gives is not done without its line.
@@ -91,7 +91,7 @@ async fn a_full_database_keeps_no_grant_alive_and_the_answer_says_so() {
     let unwritten = taken.unwritten.expect("it says what is not on record");
     assert!(unwritten.contains("it is done") && unwritten.contains("database"), "{unwritten}");
     assert!(!unwritten.contains("audit log"), "{unwritten}");
-    assert_eq!(is_over(&held).await, Ended::Revoked);
+    assert_eq!(is_over(&held).await, GrantEnd::Revoked);
     assert!(world.gate.grants(true).unwrap().is_empty(), "nobody sees it as alive");
     assert!(world.gate.unsettled().is_some());
     assert!(world.actions().contains(&"revoke".to_owned()));

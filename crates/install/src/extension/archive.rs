@@ -3,7 +3,7 @@
 
 /// An archive in the making.
 #[derive(Default)]
-pub(super) struct Archive {
+pub(super) struct ZipArchive {
     bytes: Vec<u8>,
     /// Its table of contents, which comes last.
     directory: Vec<u8>,
@@ -21,7 +21,7 @@ const STORED: u16 = 0;
 const TIME: u16 = 0;
 const DATE: u16 = (1 << 5) | 1;
 
-impl Archive {
+impl ZipArchive {
     /// Adds a file.
     pub(super) fn add(&mut self, name: &str, content: &[u8]) {
         let start = size(self.bytes.len());

@@ -20,7 +20,7 @@ const PACKAGES: &str = "extensions";
 
 /// An extension that we installed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Kept {
+pub struct InstalledExtension {
     /// The surface's name.
     surface: String,
     /// The editor's command; none if it was not found, and the package waits for the person.
@@ -32,14 +32,14 @@ pub struct Kept {
 
 /// The folder of what is remembered, and the one of packages.
 #[derive(Clone, Debug)]
-pub struct Shelf {
+pub struct ExtensionStore {
     records: PathBuf,
     packages: PathBuf,
 }
 
 // === impl Kept ===
 
-impl Kept {
+impl InstalledExtension {
     pub fn new(surface: Surface, program: Option<&Path>, package: &[u8]) -> Self {
         Self {
             surface: surface.name().to_owned(),
@@ -57,25 +57,26 @@ impl Kept {
 
 // === impl Shelf ===
 
-impl Shelf {
+impl ExtensionStore {
     pub fn new(home: &Path) -> Self {
         Self { records: home.join("installed"), packages: home.join(PACKAGES) }
     }
 
     /// Returns what is remembered of a surface.
-    pub fn all(&self, surface: Surface) -> Vec<Kept> {
-        let mut all: Vec<Kept> = self.everything().filter(|kept| kept.surface == surface.name()).collect();
+    pub fn all(&self, surface: Surface) -> Vec<InstalledExtension> {
+        let mut all: Vec<InstalledExtension> =
+            self.everything().filter(|kept| kept.surface == surface.name()).collect();
         all.sort_by(|a, b| a.program.cmp(&b.program));
         all
     }
 
-    fn everything(&self) -> impl Iterator<Item = Kept> {
+    fn everything(&self) -> impl Iterator<Item = InstalledExtension> {
         let entries = fs::read_dir(&self.records).into_iter().flatten().flatten();
         let ours = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with("extension-"));
         ours.filter_map(|entry| serde_json::from_slice(&fs::read(entry.path()).ok()?).ok())
     }
 
-    pub fn keep(&self, kept: &Kept) -> Result<(), InstallError> {
+    pub fn keep(&self, kept: &InstalledExtension) -> Result<(), InstallError> {
         let written = (|| {
             make(&self.records)?;
             let text = serde_json::to_string_pretty(kept).map_err(io::Error::other)?;
@@ -85,7 +86,7 @@ impl Shelf {
     }
 
     /// Forgets one. A package goes with the last who waits for it.
-    pub fn forget(&self, kept: &Kept) {
+    pub fn forget(&self, kept: &InstalledExtension) {
         let _ = fs::remove_file(self.records.join(kept.file_name()));
         let _ = fs::remove_dir(&self.records);
         if self.everything().all(|kept| kept.program.is_some()) {

@@ -8,24 +8,24 @@ use std::{
     time::Duration,
 };
 
-use prism_os::ask::{AskError, ask, ask_aloud};
+use prism_os::ask::{ProgramRunError, ask, ask_aloud};
 
 use super::ID;
 use crate::surface::Surface;
-use prism_config::{Env, Inherit};
+use prism_config::{Env, EnvInheritance};
 
 /// The command of an editor that is here.
 #[derive(Clone, Debug)]
-pub struct Program {
+pub struct EditorProgram {
     pub path: PathBuf,
     env: BTreeMap<OsString, OsString>,
 }
 
 /// Why an editor did not do as it was told.
 #[derive(Debug, thiserror::Error)]
-pub enum ProgramError {
+pub enum EditorProgramError {
     #[error(transparent)]
-    Ask(#[from] AskError),
+    Ask(#[from] ProgramRunError),
     #[error("{} {option} failed:\n{said}", path.display())]
     Failed { path: PathBuf, option: &'static str, said: String },
 }
@@ -37,7 +37,7 @@ const PATIENCE_FOR_LIST: Duration = Duration::from_secs(20);
 /// Lines of a complaint that are shown, the last ones.
 const SHOWN_LINES: usize = 12;
 
-impl Program {
+impl EditorProgram {
     /// Finds the commands of a surface: on PATH, or within the application where macOS puts it.
     pub fn all_of(surface: Surface, env: &Env) -> Vec<Self> {
         let path = env.var("PATH").unwrap_or_default();
@@ -54,7 +54,7 @@ impl Program {
 
     /// The command at a place where it was once found.
     pub fn at(path: PathBuf, env: &Env) -> Self {
-        Self { path, env: env.inherited(&Inherit::All) }
+        Self { path, env: env.inherited(&EnvInheritance::All) }
     }
 
     pub fn is_there(&self) -> bool {
@@ -62,36 +62,36 @@ impl Program {
     }
 
     /// Returns the version of the extension that the editor has, if it has one.
-    pub fn version(&self) -> Result<Option<String>, ProgramError> {
+    pub fn version(&self) -> Result<Option<String>, EditorProgramError> {
         let arguments = ["--list-extensions", "--show-versions"];
         let answer = ask(self.path.as_os_str(), &arguments, &self.env, PATIENCE_FOR_LIST)?;
         let text = String::from_utf8_lossy(&answer.stdout);
         if !answer.success {
             let said = last_lines(&text);
-            return Err(ProgramError::Failed { path: self.path.clone(), option: arguments[0], said });
+            return Err(EditorProgramError::Failed { path: self.path.clone(), option: arguments[0], said });
         }
         let mut all = text.lines().filter_map(|line| line.trim().split_once('@'));
         Ok(all.find(|(id, _)| id.eq_ignore_ascii_case(ID)).map(|(_, version)| version.to_owned()))
     }
 
     /// Has the editor install a package, in place of whichever version it has.
-    pub fn install(&self, package: &Path) -> Result<(), ProgramError> {
+    pub fn install(&self, package: &Path) -> Result<(), EditorProgramError> {
         self.tell("--install-extension", &package.to_string_lossy(), &["--force"])
     }
 
     /// Has the editor remove the extension.
-    pub fn uninstall(&self) -> Result<(), ProgramError> {
+    pub fn uninstall(&self) -> Result<(), EditorProgramError> {
         self.tell("--uninstall-extension", ID, &[])
     }
 
-    fn tell(&self, option: &'static str, value: &str, more: &[&str]) -> Result<(), ProgramError> {
+    fn tell(&self, option: &'static str, value: &str, more: &[&str]) -> Result<(), EditorProgramError> {
         let arguments = [&[option, value], more].concat();
         let answer = ask_aloud(self.path.as_os_str(), &arguments, &self.env, PATIENCE)?;
         match answer.success {
             true => Ok(()),
             false => {
                 let said = last_lines(&String::from_utf8_lossy(&answer.stdout));
-                Err(ProgramError::Failed { path: self.path.clone(), option, said })
+                Err(EditorProgramError::Failed { path: self.path.clone(), option, said })
             }
         }
     }

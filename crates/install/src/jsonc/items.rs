@@ -7,10 +7,10 @@ use jsonc_parser::{
 };
 use serde_json::Value;
 
-use super::{Empty, Jsonc, is_comment, newline, spans, value};
+use super::{EmptyObjectRule, Jsonc, is_comment, newline, spans, value};
 use crate::{
-    EditError, Spot,
-    node::Node,
+    EditError, LineColumn,
+    node::ConfigNode,
     splice::{Splice, apply},
 };
 
@@ -21,9 +21,9 @@ impl<'a> Jsonc<'a> {
     }
 
     /// Returns the text with one more element at the end of a list, which is made where there is none.
-    pub(crate) fn append(&self, path: &[&str], node: &Node) -> Result<String, EditError> {
+    pub(crate) fn append(&self, path: &[&str], node: &ConfigNode) -> Result<String, EditError> {
         let Some(list) = self.list(path)? else {
-            return self.insert(path, &Node::Items(vec![node.clone()]));
+            return self.insert(path, &ConfigNode::Items(vec![node.clone()]));
         };
         let Some(parent) = self.member(path)?.map(|member| member.parent) else { return Err(EditError::Unsafe) };
         let (Some(first), Some(last)) = (list.elements.first(), list.elements.last()) else {
@@ -54,7 +54,7 @@ impl<'a> Jsonc<'a> {
     }
 
     /// Returns the text with another element in the place of one.
-    pub(crate) fn replace_item(&self, path: &[&str], at: usize, node: &Node) -> Result<String, EditError> {
+    pub(crate) fn replace_item(&self, path: &[&str], at: usize, node: &ConfigNode) -> Result<String, EditError> {
         let list = self.list(path)?.ok_or(EditError::Unsafe)?;
         let old = list.elements.get(at).ok_or(EditError::Unsafe)?;
         let parent = self.member(path)?.ok_or(EditError::Unsafe)?.parent;
@@ -64,7 +64,7 @@ impl<'a> Jsonc<'a> {
     }
 
     /// Returns the text without one element. Nothing else moves.
-    pub(crate) fn remove_item(&self, path: &[&str], at: usize, empty: Empty) -> Result<String, EditError> {
+    pub(crate) fn remove_item(&self, path: &[&str], at: usize, empty: EmptyObjectRule) -> Result<String, EditError> {
         let list = self.list(path)?.ok_or(EditError::Unsafe)?;
         let element = list.elements.get(at).ok_or(EditError::Unsafe)?;
         if list.elements.len() > 1 {
@@ -81,8 +81,8 @@ impl<'a> Jsonc<'a> {
             return Ok(apply(self.text, vec![Splice::cut(element.start()..end)]));
         }
         match empty {
-            Empty::GoesIfOurs => self.remove(path, empty),
-            Empty::Stays => Ok(apply(self.text, vec![Splice::cut(inside)])),
+            EmptyObjectRule::GoesIfOurs => self.remove(path, empty),
+            EmptyObjectRule::Stays => Ok(apply(self.text, vec![Splice::cut(inside)])),
         }
     }
 
@@ -91,7 +91,7 @@ impl<'a> Jsonc<'a> {
         match &member.property.value {
             Ast::Array(list) => Ok(Some(list)),
             other => Err(EditError::NoList {
-                spot: Spot::of(self.text, other.start()),
+                spot: LineColumn::of(self.text, other.start()),
                 what: format!("{:?}", path.last().copied().unwrap_or_default()),
             }),
         }

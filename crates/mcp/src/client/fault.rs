@@ -4,11 +4,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::remote::Failure;
+use crate::remote::RemoteFailure;
 
 /// Why a server did not do what it was asked.
 #[derive(Debug, thiserror::Error)]
-pub enum Fault {
+pub enum ClientError {
     #[error("nobody listens there (connection refused)")]
     Refused,
     #[error("there is no such host: {why}")]
@@ -53,7 +53,7 @@ fn told(why: &Option<String>) -> String {
     why.as_deref().map(|why| format!(": {why}")).unwrap_or_default()
 }
 
-impl Fault {
+impl ClientError {
     /// A short word for programs.
     pub fn name(&self) -> &'static str {
         match self {
@@ -128,23 +128,25 @@ impl Fault {
     }
 }
 
-impl From<Failure> for Fault {
-    fn from(failure: Failure) -> Self {
+impl From<RemoteFailure> for ClientError {
+    fn from(failure: RemoteFailure) -> Self {
         match failure {
-            Failure::Unauthorized { status } => Self::Unauthorized { status, why: None },
-            Failure::Status { status } => Self::Status { status, why: None },
-            Failure::Unreachable { why } if why.contains("refused") => Self::Refused,
-            Failure::Unreachable { why }
+            RemoteFailure::Unauthorized { status } => Self::Unauthorized { status, why: None },
+            RemoteFailure::Status { status } => Self::Status { status, why: None },
+            RemoteFailure::Unreachable { why } if why.contains("refused") => Self::Refused,
+            RemoteFailure::Unreachable { why }
                 if why.contains("certificate") || why.contains("tls") || why.contains("corrupt message") =>
             {
                 Self::Tls { why }
             }
-            Failure::Unreachable { why } if why.contains("dns error") || why.contains("lookup") => Self::NoHost { why },
-            Failure::Unreachable { why } => Self::Unreachable { why },
-            Failure::Cut => Self::Cut,
-            Failure::TooLarge { limit } => Self::TooLarge { limit },
-            Failure::Redirected { to } => Self::Redirected { to },
-            Failure::NotMcp { why } => Self::NotMcp { why },
+            RemoteFailure::Unreachable { why } if why.contains("dns error") || why.contains("lookup") => {
+                Self::NoHost { why }
+            }
+            RemoteFailure::Unreachable { why } => Self::Unreachable { why },
+            RemoteFailure::Cut => Self::Cut,
+            RemoteFailure::TooLarge { limit } => Self::TooLarge { limit },
+            RemoteFailure::Redirected { to } => Self::Redirected { to },
+            RemoteFailure::NotMcp { why } => Self::NotMcp { why },
         }
     }
 }

@@ -11,11 +11,14 @@ use prism_core::mcp::{Era, Revision};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::{Client, Fault, Greeting, MODERN, Manners, Outcome, Piece, Watch, Wire, parse};
+use super::{
+    ClientError, HttpEndpoint, MODERN, McpClient, QuestionHandler, RpcResult, ServerDescription, SseItem,
+    TrafficObserver, parse,
+};
 use crate::remote::{
-    Target, TargetError,
-    headers::{Lane, SESSION_ID},
-    reading::Content,
+    RemoteTarget, RemoteTargetError,
+    headers::{ProtocolHeaders, SESSION_ID},
+    reading::ResponseContent,
 };
 
 /// The largest message that is read.
@@ -40,29 +43,29 @@ const TELLING: [&str; 9] = [
 ];
 
 /// Whom to speak to, and how.
-pub struct Options {
+pub struct ClientOptions {
     pub url: String,
     /// What goes with every request.
     pub headers: Vec<(String, String)>,
-    pub wanted: Wanted,
+    pub wanted: RevisionChoice,
     pub patience: Duration,
-    pub manners: Manners,
+    pub manners: QuestionHandler,
     /// What we say that we can be asked, if that is more than who answers would say.
     pub capabilities: Option<Value>,
     pub level: Option<&'static str>,
-    pub watch: Arc<dyn Watch>,
+    pub watch: Arc<dyn TrafficObserver>,
 }
 
 /// Which revision to speak.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Wanted {
+pub enum RevisionChoice {
     /// The modern one if the server has it, else the newest of the others.
     Auto,
     Modern,
     Legacy(Revision),
 }
 
-impl Wanted {
+impl RevisionChoice {
     pub fn name(self) -> &'static str {
         match self {
             Self::Auto => "auto",
@@ -100,19 +103,23 @@ fn info() -> Value {
     json!({"name": "prism", "version": env!("CARGO_PKG_VERSION")})
 }
 
-impl Client {
+impl McpClient {
     /// Finds out how the server speaks, and opens a session where there is such a thing.
-    pub async fn open(options: Options) -> Result<Arc<Self>, Fault> {
-        let Options { url, headers, wanted, patience, manners, capabilities, level, watch } = options;
-        let target = Target::new(&url, headers, None, MAX_MESSAGE_BYTES).map_err(|error| match error {
-            TargetError::Trust(source) => Fault::Tls { why: source.to_string() },
-            error => Fault::Unreachable { why: error.to_string() },
+    pub async fn open(options: ClientOptions) -> Result<Arc<Self>, ClientError> {
+        let ClientOptions { url, headers, wanted, patience, manners, capabilities, level, watch } = options;
+        let target = RemoteTarget::new(&url, headers, None, MAX_MESSAGE_BYTES).map_err(|error| match error {
+            RemoteTargetError::Trust(source) => ClientError::Tls { why: source.to_string() },
+            error => ClientError::Unreachable { why: error.to_string() },
         })?;
         let capabilities = capabilities.unwrap_or_else(|| manners.capabilities());
         let mut client = Self {
-            wire: Wire { target, patience, watch },
-            lane: Lane::default(),
-            greeting: Greeting { era: Some(Era::Modern), revision: MODERN.to_owned(), ..Greeting::default() },
+            wire: HttpEndpoint { target, patience, watch },
+            lane: ProtocolHeaders::default(),
+            greeting: ServerDescription {
+                era: Some(Era::Modern),
+                revision: MODERN.to_owned(),
+                ..ServerDescription::default()
+            },
             manners,
             capabilities,
             level,
@@ -122,9 +129,9 @@ impl Client {
             listener: Mutex::default(),
         };
         match wanted {
-            Wanted::Legacy(revision) => client.initialize(revision).await?,
-            Wanted::Modern => client.discover().await?,
-            Wanted::Auto => match client.discover().await {
+            RevisionChoice::Legacy(revision) => client.initialize(revision).await?,
+            RevisionChoice::Modern => client.discover().await?,
+            RevisionChoice::Auto => match client.discover().await {
                 Ok(()) => {}
                 Err(fault) if says_legacy(&fault) => client.initialize(Revision::NEWEST).await?,
                 Err(fault) => return Err(fault),
@@ -133,32 +140,36 @@ impl Client {
         Ok(Arc::new(client))
     }
 
-    async fn discover(&mut self) -> Result<(), Fault> {
+    async fn discover(&mut self) -> Result<(), ClientError> {
         let id = self.next_id();
         let message = parse(&self.message(id, "server/discover", json!({})))?;
         self.wire.watch.asks(id, "server/discover");
         let reply = self.wire.post(&message, &[], &self.lane).await?;
         self.wire.watch.head(id, reply.status, reply.kind());
         let headers = telling(&reply.headers);
-        let Outcome { result, .. } = self.answer(id, reply).await?;
+        let RpcResult { result, .. } = self.answer(id, reply).await?;
         let offered: Vec<String> = texts(&result["supportedVersions"]);
         if !offered.iter().any(|version| version == MODERN) {
-            return Err(Fault::Revision { asked: MODERN.to_owned(), offered });
+            return Err(ClientError::Revision { asked: MODERN.to_owned(), offered });
         }
         let info = &result["_meta"][format!("{META}serverInfo")];
-        self.greeting =
-            Greeting { era: Some(Era::Modern), revision: MODERN.to_owned(), headers, ..greeting(info, &result) };
+        self.greeting = ServerDescription {
+            era: Some(Era::Modern),
+            revision: MODERN.to_owned(),
+            headers,
+            ..greeting(info, &result)
+        };
         Ok(())
     }
 
-    async fn initialize(&mut self, revision: Revision) -> Result<(), Fault> {
+    async fn initialize(&mut self, revision: Revision) -> Result<(), ClientError> {
         self.greeting.era = Some(Era::Legacy);
         let asked = revision.name();
         let params = json!({"protocolVersion": asked, "capabilities": self.capabilities, "clientInfo": info()});
         let id = self.next_id();
         let message = parse(&self.message(id, "initialize", params))?;
         self.wire.watch.asks(id, "initialize");
-        let reply = self.wire.post(&message, &[], &Lane::default()).await?;
+        let reply = self.wire.post(&message, &[], &ProtocolHeaders::default()).await?;
         self.wire.watch.head(id, reply.status, reply.kind());
         let (status, headers) = (reply.status, telling(&reply.headers));
         let session = reply.headers.get(SESSION_ID).cloned();
@@ -166,18 +177,18 @@ impl Client {
             Ok(outcome) => outcome.result,
             // That is how servers of the older transport answer a POST to the URL of their stream.
             Err(fault) if matches!(status, 400 | 404 | 405) => {
-                return Err(if self.names_an_endpoint().await { Fault::OlderTransport } else { fault });
+                return Err(if self.names_an_endpoint().await { ClientError::OlderTransport } else { fault });
             }
             Err(fault) => return Err(fault),
         };
         let version = result["protocolVersion"].as_str().unwrap_or_default().to_owned();
         let Some(negotiated) = Revision::named(&version) else {
-            return Err(Fault::Revision { asked: asked.to_owned(), offered: vec![version] });
+            return Err(ClientError::Revision { asked: asked.to_owned(), offered: vec![version] });
         };
         // Revisions before that one did not know the header (mcp-eras 1.2).
         let told = negotiated >= Revision::V2025_06_18;
-        self.lane = Lane { version: told.then(|| HeaderValue::from_static(negotiated.name())), session };
-        self.greeting = Greeting {
+        self.lane = ProtocolHeaders { version: told.then(|| HeaderValue::from_static(negotiated.name())), session };
+        self.greeting = ServerDescription {
             era: Some(Era::Legacy),
             revision: version,
             session: self.lane.session.as_ref().map(|id| String::from_utf8_lossy(id.as_bytes()).into_owned()),
@@ -187,25 +198,25 @@ impl Client {
         self.notify("notifications/initialized", json!({})).await
     }
 
-    async fn answer(&self, id: u64, reply: super::Reply) -> Result<Outcome, Fault> {
+    async fn answer(&self, id: u64, reply: super::UnreadResponse) -> Result<RpcResult, ClientError> {
         let read = self.read(id, reply).await;
         self.wire.watch.ends(id);
         match read? {
-            super::Read::Answered(outcome) => Ok(outcome),
-            super::Read::Resumable { .. } => Err(Fault::Cut),
+            super::ResponseReading::Answered(outcome) => Ok(outcome),
+            super::ResponseReading::Resumable { .. } => Err(ClientError::Cut),
         }
     }
 
     /// Whether a GET opens a stream that begins as those of 2024-11-05 do.
     async fn names_an_endpoint(&self) -> bool {
         let asking = async {
-            let headers = self.wire.headers(&Lane::default(), None);
+            let headers = self.wire.headers(&ProtocolHeaders::default(), None);
             let reply = self.wire.send(Verb::GET, headers, Bytes::new()).await.ok()?;
-            if !reply.is_success() || reply.content != Content::Events {
+            if !reply.is_success() || reply.content != ResponseContent::Events {
                 return None;
             }
             match reply.into_stream().next().await {
-                Piece::Event { name, .. } => name.filter(|name| &**name == "endpoint"),
+                SseItem::Event { name, .. } => name.filter(|name| &**name == "endpoint"),
                 _ => None,
             }
         };
@@ -215,15 +226,18 @@ impl Client {
 
 /// Whether an answer to `server/discover` means that there is no such era here. An outage or a wrong token means
 /// nothing of the kind.
-fn says_legacy(fault: &Fault) -> bool {
+fn says_legacy(fault: &ClientError) -> bool {
     match fault {
-        Fault::Rpc { code: -32022, data, .. } => {
+        ClientError::Rpc { code: -32022, data, .. } => {
             !texts(&data["supported"]).iter().any(|version| version.as_str() >= MODERN)
         }
         // A Prism, of a server that it cannot reach.
-        Fault::Rpc { data, .. } if data["reason"].is_string() => false,
-        Fault::Rpc { .. } | Fault::Revision { .. } | Fault::Page { .. } | Fault::NotMcp { .. } => true,
-        Fault::Status { status, .. } => (400..500).contains(status),
+        ClientError::Rpc { data, .. } if data["reason"].is_string() => false,
+        ClientError::Rpc { .. }
+        | ClientError::Revision { .. }
+        | ClientError::Page { .. }
+        | ClientError::NotMcp { .. } => true,
+        ClientError::Status { status, .. } => (400..500).contains(status),
         _ => false,
     }
 }
@@ -232,14 +246,14 @@ fn texts(list: &Value) -> Vec<String> {
     list.as_array().into_iter().flatten().filter_map(Value::as_str).map(str::to_owned).collect()
 }
 
-fn greeting(info: &Value, result: &Value) -> Greeting {
+fn greeting(info: &Value, result: &Value) -> ServerDescription {
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-    Greeting {
+    ServerDescription {
         name: text(&info["name"]),
         version: text(&info["version"]),
         capabilities: result["capabilities"].clone(),
         instructions: result["instructions"].as_str().map(str::to_owned),
-        ..Greeting::default()
+        ..ServerDescription::default()
     }
 }
 

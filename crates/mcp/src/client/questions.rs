@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 /// Who answers.
 #[derive(Clone)]
-pub enum Manners {
+pub enum QuestionHandler {
     /// Nobody is there: questions are declined.
     Decline,
     /// A person, who is given the params of an `elicitation/create` and gives its result. Takes its time.
@@ -17,7 +17,7 @@ pub enum Manners {
 /// An error in answer to a question.
 pub(super) type Declined = (i64, &'static str);
 
-impl Manners {
+impl QuestionHandler {
     /// What we can be asked.
     pub fn capabilities(&self) -> Value {
         match self {
@@ -49,7 +49,7 @@ mod tests {
 
     #[tokio::test]
     async fn where_nobody_is_everything_is_declined() {
-        let nobody = Manners::Decline;
+        let nobody = QuestionHandler::Decline;
         assert_eq!(nobody.answer("elicitation/create", &json!({})).await, Ok(json!({"action": "decline"})));
         assert_eq!(nobody.answer("roots/list", &json!({})).await, Ok(json!({"roots": []})));
         assert_eq!(nobody.answer("sampling/createMessage", &json!({})).await.unwrap_err().0, -1);
@@ -58,7 +58,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_person_is_asked_for_forms_and_for_nothing_else() {
-        let person = Manners::Person(Arc::new(|params| params["message"].clone()));
+        let person = QuestionHandler::Person(Arc::new(|params| params["message"].clone()));
         assert_eq!(person.answer("elicitation/create", &json!({"message": "hello"})).await, Ok(json!("hello")));
         let page = json!({"mode": "url", "url": "https://example.com/"});
         assert_eq!(person.answer("elicitation/create", &page).await, Ok(json!({"action": "decline"})));

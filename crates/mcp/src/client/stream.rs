@@ -5,21 +5,21 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::BodyExt;
-use prism_core::wire::sse::{Event, Events};
+use prism_core::wire::sse::{SseEvent, SseSplitter};
 
-use crate::remote::pool::Answer;
+use crate::remote::pool::PooledBody;
 
 /// A stream that is being read.
-pub struct Stream {
-    body: Answer,
-    events: Events,
-    comments: Comments,
+pub struct SseStream {
+    body: PooledBody,
+    events: SseSplitter,
+    comments: CommentCounter,
     /// The id that was known when the last event was handed out.
     last_id: Option<Box<str>>,
 }
 
 /// What is next on a stream.
-pub enum Piece {
+pub enum SseItem {
     Event {
         name: Option<Box<str>>,
         id: Option<Box<str>>,
@@ -34,22 +34,22 @@ pub enum Piece {
 
 /// Counts the lines of a stream that begin with a colon.
 #[derive(Default)]
-struct Comments {
+struct CommentCounter {
     in_line: bool,
 }
 
-impl Stream {
-    pub(super) fn new(body: Answer, limit: usize) -> Self {
-        Self { body, events: Events::new(limit), comments: Comments::default(), last_id: None }
+impl SseStream {
+    pub(super) fn new(body: PooledBody, limit: usize) -> Self {
+        Self { body, events: SseSplitter::new(limit), comments: CommentCounter::default(), last_id: None }
     }
 
     /// Cancel safe.
-    pub async fn next(&mut self) -> Piece {
+    pub async fn next(&mut self) -> SseItem {
         loop {
             if let Some(event) = self.events.next_event() {
                 return match event {
-                    Event::TooLong => Piece::TooLong,
-                    Event::Data { name, data } => Piece::Event { name, id: self.new_id(), data },
+                    SseEvent::TooLong => SseItem::TooLong,
+                    SseEvent::Data { name, data } => SseItem::Event { name, id: self.new_id(), data },
                 };
             }
             // An id that came without data is a place to resume from, and not the next event's.
@@ -60,10 +60,10 @@ impl Stream {
                     self.events.push(data);
                     let comments = self.comments.count(data);
                     if comments > 0 {
-                        return Piece::Comments(comments);
+                        return SseItem::Comments(comments);
                     }
                 }
-                Some(Err(_)) | None => return Piece::End,
+                Some(Err(_)) | None => return SseItem::End,
             }
         }
     }
@@ -85,7 +85,7 @@ impl Stream {
     }
 }
 
-impl Comments {
+impl CommentCounter {
     fn count(&mut self, bytes: &[u8]) -> usize {
         let mut found = 0;
         for byte in bytes {
@@ -104,7 +104,7 @@ mod tests {
     fn comments_are_counted_wherever_a_chunk_ends() {
         let text = b": a\ndata: :b\n\n:\r\n: c\r:d\n";
         for size in 1..text.len() {
-            let mut comments = Comments::default();
+            let mut comments = CommentCounter::default();
             let found: usize = text.chunks(size).map(|chunk| comments.count(chunk)).sum();
             assert_eq!(found, 4, "chunks of {size}");
         }

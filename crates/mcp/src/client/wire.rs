@@ -12,12 +12,12 @@ use prism_core::wire::Message;
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::{Fault, stream::Stream};
+use super::{ClientError, stream::SseStream};
 use crate::remote::{
-    Target,
-    headers::{self, Lane},
-    pool::Answer,
-    reading::{self, Content},
+    RemoteTarget,
+    headers::{self, ProtocolHeaders},
+    pool::PooledBody,
+    reading::{self, ResponseContent},
 };
 
 /// Letters of a foreign body that are repeated to a person.
@@ -26,16 +26,16 @@ const SHOWN: usize = 200;
 const MAX_ERROR_BYTES: usize = 64 << 10;
 
 /// One server, as far as HTTP goes.
-pub struct Wire {
-    pub target: Arc<Target>,
+pub struct HttpEndpoint {
+    pub target: Arc<RemoteTarget>,
     /// How long any one wait may take.
     pub patience: Duration,
-    pub watch: Arc<dyn Watch>,
+    pub watch: Arc<dyn TrafficObserver>,
 }
 
 /// Whoever wants to see what arrives.
-pub trait Watch: Send + Sync {
-    fn message(&self, arrival: &Arrival);
+pub trait TrafficObserver: Send + Sync {
+    fn message(&self, arrival: &ReceivedMessage);
     /// A request of ours that is about to leave: its method, and the tool that it calls.
     fn asks(&self, _request: u64, _what: &str) {}
     /// It is answered, or will not be.
@@ -43,13 +43,13 @@ pub trait Watch: Send + Sync {
     /// The head of the response to a request of ours.
     fn head(&self, _request: u64, _status: u16, _content: &str) {}
     /// Comment lines, which keep a stream alive.
-    fn comments(&self, _path: Path, _count: usize) {}
+    fn comments(&self, _path: ArrivalPath, _count: usize) {}
 }
 
 /// A message that arrived.
 #[derive(Clone, Debug)]
-pub struct Arrival {
-    pub path: Path,
+pub struct ReceivedMessage {
+    pub path: ArrivalPath,
     /// The name of its event; `None` if that was left out, or if there was none.
     pub event: Option<String>,
     pub event_id: Option<String>,
@@ -59,7 +59,7 @@ pub struct Arrival {
 
 /// The way that a message came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Path {
+pub enum ArrivalPath {
     /// The stream of the POST with this request.
     Post(u64),
     /// The body of the response to this request.
@@ -69,49 +69,54 @@ pub enum Path {
 }
 
 /// A response whose body is still to be read.
-pub struct Reply {
+pub struct UnreadResponse {
     pub status: u16,
     pub headers: HeaderMap,
-    pub content: Content,
-    body: Answer,
+    pub content: ResponseContent,
+    body: PooledBody,
     limit: usize,
 }
 
 // === impl Wire ===
 
-impl Wire {
+impl HttpEndpoint {
     /// Posts a message with the headers that fit to it.
-    pub async fn post(&self, message: &Message, params: &[(String, String)], lane: &Lane) -> Result<Reply, Fault> {
+    pub async fn post(
+        &self,
+        message: &Message,
+        params: &[(String, String)],
+        lane: &ProtocolHeaders,
+    ) -> Result<UnreadResponse, ClientError> {
         let headers = headers::of_post(&self.target, message, params, lane);
         self.send(Verb::POST, headers, message.bytes().clone()).await
     }
 
     /// The headers of a POST with this message.
-    pub fn post_headers(&self, message: &Message, lane: &Lane) -> HeaderMap {
+    pub fn post_headers(&self, message: &Message, lane: &ProtocolHeaders) -> HeaderMap {
         headers::of_post(&self.target, message, &[], lane)
     }
 
     /// The headers of a GET or DELETE in a session.
-    pub fn headers(&self, lane: &Lane, after: Option<&str>) -> HeaderMap {
+    pub fn headers(&self, lane: &ProtocolHeaders, after: Option<&str>) -> HeaderMap {
         let after = after.and_then(|id| HeaderValue::from_str(id).ok());
         headers::of_get(&self.target, lane, after.as_ref())
     }
 
     /// The headers of a POST whose body is no message.
-    pub fn raw_headers(&self, lane: &Lane) -> HeaderMap {
+    pub fn raw_headers(&self, lane: &ProtocolHeaders) -> HeaderMap {
         let mut headers = self.headers(lane, None);
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         headers
     }
 
-    pub async fn send(&self, verb: Verb, headers: HeaderMap, body: Bytes) -> Result<Reply, Fault> {
+    pub async fn send(&self, verb: Verb, headers: HeaderMap, body: Bytes) -> Result<UnreadResponse, ClientError> {
         let sending = self.target.send(verb, &self.target.url, || headers.clone(), body);
-        let late = |_| Fault::Timeout { what: "response".to_owned(), after: self.patience };
+        let late = |_| ClientError::Timeout { what: "response".to_owned(), after: self.patience };
         let (_, response) = timeout(self.patience, sending).await.map_err(late)??;
         let (head, body) = response.into_parts();
         let content = reading::content(&head.headers);
-        Ok(Reply {
+        Ok(UnreadResponse {
             status: head.status.as_u16(),
             headers: head.headers,
             content,
@@ -121,9 +126,15 @@ impl Wire {
     }
 
     /// Shows a message to whoever watches, and returns it; what is no JSON is nothing to anybody.
-    pub fn arrived(&self, path: Path, event: Option<&str>, event_id: Option<&str>, bytes: &Bytes) -> Option<Value> {
+    pub fn arrived(
+        &self,
+        path: ArrivalPath,
+        event: Option<&str>,
+        event_id: Option<&str>,
+        bytes: &Bytes,
+    ) -> Option<Value> {
         let message: Value = serde_json::from_slice(bytes).ok()?;
-        self.watch.message(&Arrival {
+        self.watch.message(&ReceivedMessage {
             path,
             event: event.map(str::to_owned),
             event_id: event_id.map(str::to_owned),
@@ -136,7 +147,7 @@ impl Wire {
 
 // === impl Reply ===
 
-impl Reply {
+impl UnreadResponse {
     pub fn header(&self, name: &HeaderName) -> Option<&str> {
         self.headers.get(name).and_then(|value| value.to_str().ok())
     }
@@ -144,10 +155,10 @@ impl Reply {
     /// The kind of its body, in a word.
     pub fn kind(&self) -> &str {
         match &self.content {
-            Content::Json => "application/json",
-            Content::Events => "text/event-stream",
-            Content::Other(kind) => kind,
-            Content::Unnamed => "",
+            ResponseContent::Json => "application/json",
+            ResponseContent::Events => "text/event-stream",
+            ResponseContent::Other(kind) => kind,
+            ResponseContent::Unnamed => "",
         }
     }
 
@@ -155,23 +166,23 @@ impl Reply {
         (200..300).contains(&self.status)
     }
 
-    pub fn into_stream(self) -> Stream {
-        Stream::new(self.body, self.limit)
+    pub fn into_stream(self) -> SseStream {
+        SseStream::new(self.body, self.limit)
     }
 
-    pub async fn whole(self, patience: Duration) -> Result<Bytes, Fault> {
-        let late = |_| Fault::Timeout { what: "rest of the response".to_owned(), after: patience };
+    pub async fn whole(self, patience: Duration) -> Result<Bytes, ClientError> {
+        let late = |_| ClientError::Timeout { what: "rest of the response".to_owned(), after: patience };
         Ok(timeout(patience, reading::whole(self.body, self.limit)).await.map_err(late)??)
     }
 
     /// Why a response is none: its status and what its body says.
-    pub async fn refusal(self, patience: Duration) -> Fault {
+    pub async fn refusal(self, patience: Duration) -> ClientError {
         let (status, content) = (self.status, self.kind().to_owned());
         let challenge = self.header(&WWW_AUTHENTICATE).map(str::to_owned);
         let body = timeout(patience, reading::whole(self.body, self.limit.min(MAX_ERROR_BYTES))).await;
         let body = body.ok().and_then(Result::ok).unwrap_or_default();
         if content == "text/html" && !matches!(status, 401 | 403) {
-            return Fault::Page { status };
+            return ClientError::Page { status };
         }
         let said = serde_json::from_slice::<Value>(&body).ok();
         let message = said.as_ref().and_then(|said| {
@@ -187,8 +198,8 @@ impl Reply {
         };
         let why = why.filter(|why: &String| !why.is_empty());
         match status {
-            401 | 403 => Fault::Unauthorized { status, why: why.or(challenge) },
-            _ => Fault::Status { status, why },
+            401 | 403 => ClientError::Unauthorized { status, why: why.or(challenge) },
+            _ => ClientError::Status { status, why },
         }
     }
 }

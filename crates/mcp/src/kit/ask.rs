@@ -10,15 +10,15 @@ use prism_core::mcp::modern;
 use serde_json::{Map, Value, json};
 
 use super::{
-    Call, Failure,
-    params::{Caller, Params},
-    reply::Kind,
-    room::Room,
+    CallFailure, ServerCall,
+    params::{CallingClient, RequestParams},
+    reply::FailureKind,
+    room::Peer,
 };
 
 /// One question, under the key that its answer comes back with.
 #[derive(Clone, Debug)]
-pub struct Question {
+pub struct ClientQuestion {
     pub key: &'static str,
     pub method: &'static str,
     /// `Null` for none.
@@ -28,36 +28,36 @@ pub struct Question {
 /// Answers, by their keys.
 pub(super) type Answers = Map<String, Value>;
 
-impl Call {
+impl ServerCall {
     /// Asks the client. Legacy: a request, whose answer is awaited. Modern: if the client brought the answer under `key`
     /// it is returned at once, else the call ends with the question (pass the `Err` on with `?`) and runs again from its
     /// beginning when the client comes back.
-    pub async fn ask(&self, key: &'static str, method: &'static str, params: Value) -> Result<Value, Failure> {
-        let mut answers = self.ask_all(vec![Question { key, method, params }]).await?;
+    pub async fn ask(&self, key: &'static str, method: &'static str, params: Value) -> Result<Value, CallFailure> {
+        let mut answers = self.ask_all(vec![ClientQuestion { key, method, params }]).await?;
         Ok(answers.pop().unwrap_or_default())
     }
 
     /// Asks several things at once. The answers are in the order of the questions.
-    pub async fn ask_all(&self, questions: Vec<Question>) -> Result<Vec<Value>, Failure> {
+    pub async fn ask_all(&self, questions: Vec<ClientQuestion>) -> Result<Vec<Value>, CallFailure> {
         if self.caller.is_none() {
             let client = self.client();
             if let Some(required) = questions.iter().find_map(|question| question.lacks(&client["capabilities"])) {
                 let why = format!("the client cannot be asked this: it does not declare {required}");
-                return Err(Failure::trouble(why));
+                return Err(CallFailure::trouble(why));
             }
         }
         self.insist(questions).await
     }
 
     /// Asks without a look at what the client can do, in the legacy era: to see how it refuses.
-    pub async fn insist(&self, questions: Vec<Question>) -> Result<Vec<Value>, Failure> {
+    pub async fn insist(&self, questions: Vec<ClientQuestion>) -> Result<Vec<Value>, CallFailure> {
         match &self.caller {
             Some(caller) => self.answered(caller, questions),
             None => self.request(questions).await,
         }
     }
 
-    async fn request(&self, questions: Vec<Question>) -> Result<Vec<Value>, Failure> {
+    async fn request(&self, questions: Vec<ClientQuestion>) -> Result<Vec<Value>, CallFailure> {
         // All are put before the first is waited for. What is still open when this ends is taken back, by their drop.
         let mut open = Vec::new();
         for question in &questions {
@@ -67,29 +67,31 @@ impl Call {
         for asked in &mut open {
             let reply = tokio::select! {
                 biased;
-                () = self.cancelled() => return Err(Failure::cancelled()),
-                reply = &mut asked.reply => reply.map_err(|_| Failure::cancelled())?,
+                () = self.cancelled() => return Err(CallFailure::cancelled()),
+                reply = &mut asked.reply => reply.map_err(|_| CallFailure::cancelled())?,
             };
-            answers.push(reply.map_err(Failure::trouble)?);
+            answers.push(reply.map_err(CallFailure::trouble)?);
         }
         Ok(answers)
     }
 
-    fn answered(&self, caller: &Caller, questions: Vec<Question>) -> Result<Vec<Value>, Failure> {
+    fn answered(&self, caller: &CallingClient, questions: Vec<ClientQuestion>) -> Result<Vec<Value>, CallFailure> {
         if let Some(required) = questions.iter().find_map(|question| question.lacks(&caller.capabilities)) {
             let data = json!({"requiredCapabilities": required});
-            return Err(Failure::error(modern::MISSING_CAPABILITY, "the client cannot be asked this").with_data(data));
+            return Err(
+                CallFailure::error(modern::MISSING_CAPABILITY, "the client cannot be asked this").with_data(data)
+            );
         }
         let brought = match &self.params.request_state {
             None => Answers::new(),
-            Some(state) => self.opened(state).ok_or_else(|| Failure::invalid("this requestState is not ours"))?,
+            Some(state) => self.opened(state).ok_or_else(|| CallFailure::invalid("this requestState is not ours"))?,
         };
         // With those to earlier questions of this run: what the client has answered once it is not asked again.
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         for (key, answer) in brought {
             answers.entry(key).or_insert(answer);
         }
-        for Question { key, .. } in &questions {
+        for ClientQuestion { key, .. } in &questions {
             // An answer is an object. What nobody asked for is passed over.
             if let Some(answer) = self.params.input_responses.get(*key).filter(|answer| answer.is_object()) {
                 answers.insert((*key).to_owned(), answer.clone());
@@ -104,7 +106,9 @@ impl Call {
             return Ok(questions.iter().filter_map(|question| answers.get(question.key).cloned()).collect());
         }
         let state = self.sealed(&answers);
-        Err(Failure(Kind::Asks(json!({"resultType": "input_required", "inputRequests": open, "requestState": state}))))
+        Err(CallFailure(FailureKind::Asks(
+            json!({"resultType": "input_required", "inputRequests": open, "requestState": state}),
+        )))
     }
 
     /// Makes the state that a client brings back: good for the same request, at this server.
@@ -120,14 +124,14 @@ impl Call {
     }
 
     fn seal_of(&self, text: &str) -> u64 {
-        let Params { name, uri, .. } = &self.params;
+        let RequestParams { name, uri, .. } = &self.params;
         // Parsed, so that it does not matter how a client writes the same arguments.
         let arguments: Option<Value> = serde_json::from_str(self.params.arguments()).ok();
         self.room.server.seal((format!("{name:?} {uri:?} {arguments:?}"), text))
     }
 }
 
-impl Question {
+impl ClientQuestion {
     /// What the client lacks to answer it.
     fn lacks(&self, capabilities: &Value) -> Option<Value> {
         let elicitation = capabilities.get("elicitation").and_then(Value::as_object);
@@ -157,14 +161,14 @@ impl Question {
 }
 
 /// A question of the legacy era whose answer is waited for. Dropped, it is taken back.
-pub(super) struct Asked {
-    pub(super) room: Arc<Room>,
+pub(super) struct PendingQuestion {
+    pub(super) room: Arc<Peer>,
     pub(super) id: u64,
     /// The result, or the client's error in words.
     pub(super) reply: tokio::sync::oneshot::Receiver<Result<Value, String>>,
 }
 
-impl Drop for Asked {
+impl Drop for PendingQuestion {
     fn drop(&mut self) {
         self.room.withdraw(self.id);
     }

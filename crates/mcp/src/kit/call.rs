@@ -6,37 +6,37 @@ use std::{
 };
 
 use bytes::Bytes;
-use prism_core::mcp::level::Level;
+use prism_core::mcp::level::LogLevel;
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use uuid::Uuid;
 
 use super::{
     ask::Answers,
-    params::{Caller, CallerMark, Params},
-    room::{Room, message},
+    params::{CallerMark, CallingClient, RequestParams},
+    room::{Peer, message},
 };
 
 /// One request that is being served.
-pub struct Call {
-    pub(super) room: Arc<Room>,
+pub struct ServerCall {
+    pub(super) room: Arc<Peer>,
     /// The request's id as our number, if it is one.
     pub(super) about: Option<u64>,
     pub(super) correlation_id: Uuid,
     /// Who calls, in the modern era. In the legacy one that is the session's affair.
-    pub(super) caller: Option<Caller>,
+    pub(super) caller: Option<CallingClient>,
     cancelled: watch::Receiver<bool>,
-    pub(super) params: Params,
+    pub(super) params: RequestParams,
     /// What the client has answered, as far as this run has asked (modern).
     pub(super) answers: Mutex<Answers>,
 }
 
-impl Call {
+impl ServerCall {
     pub(super) fn new(
-        room: Arc<Room>,
+        room: Arc<Peer>,
         about: Option<u64>,
-        params: Params,
-        caller: Option<Caller>,
+        params: RequestParams,
+        caller: Option<CallingClient>,
         cancelled: watch::Receiver<bool>,
     ) -> Self {
         let given = params.meta.correlation_id.as_ref().and_then(Value::as_str);
@@ -71,7 +71,7 @@ impl Call {
 
     /// Logs to the client, if it wants notes of that level (N-05). Never waits, as above.
     /// What `meta` says stands beside the call's correlation id, or in its place.
-    pub fn log(&self, level: Level, logger: Option<&str>, data: Value, meta: Option<Map<String, Value>>) {
+    pub fn log(&self, level: LogLevel, logger: Option<&str>, data: Value, meta: Option<Map<String, Value>>) {
         if !self.wants(level) {
             return;
         }
@@ -87,12 +87,12 @@ impl Call {
     }
 
     /// Whether the client wants notes of this level: the session's, or in the modern era this request's own.
-    pub fn wants(&self, level: Level) -> bool {
+    pub fn wants(&self, level: LogLevel) -> bool {
         self.level().is_some_and(|wanted| level >= wanted)
     }
 
     /// The lowest level that the client wants notes of; `None` if it wants none.
-    pub fn level(&self) -> Option<Level> {
+    pub fn level(&self) -> Option<LogLevel> {
         match &self.caller {
             Some(caller) => caller.level,
             None => Some(self.room.state().level),

@@ -6,20 +6,20 @@ use bytes::Bytes;
 use prism_core::wire::Message;
 
 use super::{
-    room::{Eras, Room},
-    server::Server,
+    room::{Eras, Peer},
+    server::BuiltinServer,
 };
 
 /// A connection to a built-in server. It speaks the modern era only: the link translates for older clients.
 ///
 /// Calls run as tasks of the runtime that `send` is called in. Dropped, it cancels them all.
-pub struct Connection {
-    room: Arc<Room>,
+pub struct BuiltinConnection {
+    room: Arc<Peer>,
 }
 
 /// One message from the server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Said {
+pub struct ServerMessage {
     /// Our number of the request that it belongs to: the call that reports, the listen that hears.
     pub about: Option<u64>,
     /// Whether it is the answer to that request, after which nothing more is said about it.
@@ -27,9 +27,9 @@ pub struct Said {
     pub bytes: Bytes,
 }
 
-impl Connection {
-    pub fn open(server: Arc<Server>) -> Self {
-        Self { room: Room::open(server, Eras::Modern) }
+impl BuiltinConnection {
+    pub fn open(server: Arc<BuiltinServer>) -> Self {
+        Self { room: Peer::open(server, Eras::Modern) }
     }
 
     /// Hands over a message. Never waits; a request beyond what is served at a time is answered with an error.
@@ -38,20 +38,20 @@ impl Connection {
     }
 
     /// Returns the next message. Cancel safe.
-    pub async fn next(&mut self) -> Said {
+    pub async fn next(&mut self) -> ServerMessage {
         self.room.out.next().await
     }
 }
 
-impl Drop for Connection {
+impl Drop for BuiltinConnection {
     fn drop(&mut self) {
         self.room.close();
     }
 }
 
 #[cfg(test)]
-impl Connection {
-    pub(super) fn room(&self) -> &Arc<Room> {
+impl BuiltinConnection {
+    pub(super) fn room(&self) -> &Arc<Peer> {
         &self.room
     }
 

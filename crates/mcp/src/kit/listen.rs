@@ -11,8 +11,8 @@ use prism_core::{mcp::modern::SUBSCRIPTION_ID, wire::envelope::own_number};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Failure,
-    room::{Eras, Room, message},
+    CallFailure,
+    room::{Eras, Peer, message},
 };
 
 /// Tells every connection of a server that something has changed. Cheap to clone; made before the server, so that its
@@ -20,12 +20,12 @@ use super::{
 ///
 /// There is no queue of its own: each connection's outbox merges a change with an equal one that waits there.
 #[derive(Clone, Default)]
-pub struct Notifier {
-    rooms: Arc<Mutex<Vec<Weak<Room>>>>,
+pub struct ChangeNotifier {
+    rooms: Arc<Mutex<Vec<Weak<Peer>>>>,
 }
 
 /// A client that wants to hear of changes, by its `subscriptions/listen`.
-pub(super) struct Listen {
+pub(super) struct ChangeSubscription {
     /// The id of its request, as everything that it hears is tagged.
     id: Value,
     about: Option<u64>,
@@ -42,7 +42,7 @@ const LISTS: [(&str, &str); 3] =
 
 // === impl Notifier ===
 
-impl Notifier {
+impl ChangeNotifier {
     /// Tells that the list of tools has changed. Returns how many were told, as all of these do.
     pub fn tools_changed(&self) -> usize {
         self.tell(|room| room.tell_changed("tools"))
@@ -61,7 +61,7 @@ impl Notifier {
         self.tell(|room| room.tell_updated(uri))
     }
 
-    fn tell(&self, tell: impl Fn(&Room) -> usize) -> usize {
+    fn tell(&self, tell: impl Fn(&Peer) -> usize) -> usize {
         let rooms: Vec<_> = {
             let rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
             rooms.iter().filter_map(Weak::upgrade).collect()
@@ -69,7 +69,7 @@ impl Notifier {
         rooms.iter().map(|room| tell(room)).sum()
     }
 
-    pub(super) fn join(&self, room: &Arc<Room>) {
+    pub(super) fn join(&self, room: &Arc<Peer>) {
         let mut rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
         rooms.retain(|room| room.strong_count() > 0);
         rooms.push(Arc::downgrade(room));
@@ -78,11 +78,11 @@ impl Notifier {
 
 // === impl Room ===
 
-impl Room {
+impl Peer {
     /// Opens a listen: what it will hear of is said first.
-    pub(super) fn attend(&self, id: &str, wanted: Option<&Value>) -> Result<(), Failure> {
+    pub(super) fn attend(&self, id: &str, wanted: Option<&Value>) -> Result<(), CallFailure> {
         let wanted = wanted.and_then(Value::as_object);
-        let wanted = wanted.ok_or_else(|| Failure::invalid("notifications is missing, or no object"))?;
+        let wanted = wanted.ok_or_else(|| CallFailure::invalid("notifications is missing, or no object"))?;
         let server = &self.server;
         let lists = LISTS.into_iter().filter(|(_, flag)| wanted.get(*flag) == Some(&Value::Bool(true)));
         let lists: BTreeSet<_> = lists.map(|(name, _)| name).filter(|name| server.tells_of(name)).collect();
@@ -90,7 +90,7 @@ impl Room {
         let uris: BTreeSet<_> =
             uris.filter_map(Value::as_str).filter(|uri| server.can_watch(uri)).map(str::to_owned).collect();
         if uris.len() > MAX_WATCHED {
-            return Err(Failure::invalid(format!("at most {MAX_WATCHED} resources can be watched")));
+            return Err(CallFailure::invalid(format!("at most {MAX_WATCHED} resources can be watched")));
         }
         let mut honoured = Map::new();
         for (_, flag) in LISTS.into_iter().filter(|(name, _)| lists.contains(name)) {
@@ -100,13 +100,13 @@ impl Room {
             honoured.insert("resourceSubscriptions".to_owned(), json!(uris));
         }
         let tag = serde_json::from_str(id).unwrap_or_default();
-        let listen = Listen { id: tag, about: own_number(id), lists, uris };
+        let listen = ChangeSubscription { id: tag, about: own_number(id), lists, uris };
         let mut state = self.state();
         if state.calls.contains_key(id) || state.listens.contains_key(id) {
-            return Err(Failure::error(super::reply::INVALID_REQUEST, format!("request {id} is still in flight")));
+            return Err(CallFailure::error(super::reply::INVALID_REQUEST, format!("request {id} is still in flight")));
         }
         if state.listens.len() >= MAX_LISTENS {
-            return Err(Failure::error(super::reply::INTERNAL, format!("at most {MAX_LISTENS} listens at a time")));
+            return Err(CallFailure::error(super::reply::INTERNAL, format!("at most {MAX_LISTENS} listens at a time")));
         }
         // Under the lock, so that no change comes before it.
         self.tell(&listen, "notifications/subscriptions/acknowledged", json!({"notifications": honoured}));
@@ -138,7 +138,7 @@ impl Room {
         listens.len() + usize::from(legacy)
     }
 
-    fn tell(&self, listen: &Listen, method: &str, mut params: Value) {
+    fn tell(&self, listen: &ChangeSubscription, method: &str, mut params: Value) {
         params["_meta"][SUBSCRIPTION_ID] = listen.id.clone();
         self.out.change(listen.about, Bytes::from(message(method, params).to_string()));
     }

@@ -13,7 +13,7 @@ use std::{
 use bytes::Bytes;
 use tokio::sync::Notify;
 
-use super::connection::Said;
+use super::connection::ServerMessage;
 
 /// Notes that wait, and the bytes of them. Beyond either the oldest notes of calls are dropped, and counted in the log.
 const MAX_NOTES: usize = 1024;
@@ -23,7 +23,7 @@ const MAX_ANSWERS: usize = 64;
 
 #[derive(Default)]
 pub(super) struct Outbox {
-    queue: Mutex<Queue>,
+    queue: Mutex<OutboxQueue>,
     /// Something was put in.
     filled: Notify,
     /// Something was taken out, or written.
@@ -31,8 +31,8 @@ pub(super) struct Outbox {
 }
 
 #[derive(Default)]
-struct Queue {
-    waiting: VecDeque<(Weight, Said)>,
+struct OutboxQueue {
+    waiting: VecDeque<(OverflowPolicy, ServerMessage)>,
     /// Those that are no answers, and their bytes.
     notes: usize,
     note_bytes: usize,
@@ -43,7 +43,7 @@ struct Queue {
 
 /// What becomes of a message when there is no room.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Weight {
+enum OverflowPolicy {
     /// It is kept.
     Answer,
     /// It is kept, unless an equal one waits.
@@ -53,19 +53,19 @@ enum Weight {
 }
 
 impl Outbox {
-    fn queue(&self) -> MutexGuard<'_, Queue> {
+    fn queue(&self) -> MutexGuard<'_, OutboxQueue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn answer(&self, about: Option<u64>, bytes: Bytes) {
-        self.queue().waiting.push_back((Weight::Answer, Said { about, is_answer: true, bytes }));
+        self.queue().waiting.push_back((OverflowPolicy::Answer, ServerMessage { about, is_answer: true, bytes }));
         self.filled.notify_one();
     }
 
     /// Puts in what a call says on its way.
     pub(super) fn note(&self, about: Option<u64>, bytes: Bytes) {
         let mut queue = self.queue();
-        queue.push(Weight::Note, about, bytes);
+        queue.push(OverflowPolicy::Note, about, bytes);
         queue.make_room();
         drop(queue);
         self.filled.notify_one();
@@ -74,17 +74,17 @@ impl Outbox {
     /// Puts in what must be heard, once.
     pub(super) fn change(&self, about: Option<u64>, bytes: Bytes) {
         let mut queue = self.queue();
-        let is_it = |said: &Said| said.about == about && said.bytes == bytes;
+        let is_it = |said: &ServerMessage| said.about == about && said.bytes == bytes;
         if queue.is_full() && queue.waiting.iter().any(|(_, said)| is_it(said)) {
             return;
         }
-        queue.push(Weight::Change, about, bytes);
+        queue.push(OverflowPolicy::Change, about, bytes);
         drop(queue);
         self.filled.notify_one();
     }
 
     /// Takes out the oldest, or waits for one. Cancel safe: it is taken in the poll that returns it.
-    pub(super) async fn next(&self) -> Said {
+    pub(super) async fn next(&self) -> ServerMessage {
         loop {
             if let Some(said) = self.try_next() {
                 return said;
@@ -93,7 +93,7 @@ impl Outbox {
         }
     }
 
-    pub(super) fn try_next(&self) -> Option<Said> {
+    pub(super) fn try_next(&self) -> Option<ServerMessage> {
         let mut queue = self.queue();
         let said = queue.remove(0)?;
         queue.in_hand += 1;
@@ -123,7 +123,7 @@ impl Outbox {
         self.wait_until(|queue| queue.waiting.len() - queue.notes < MAX_ANSWERS).await;
     }
 
-    async fn wait_until(&self, good: impl Fn(&Queue) -> bool) {
+    async fn wait_until(&self, good: impl Fn(&OutboxQueue) -> bool) {
         loop {
             let taken = self.taken.notified();
             if good(&self.queue()) {
@@ -134,21 +134,23 @@ impl Outbox {
     }
 }
 
-impl Queue {
+impl OutboxQueue {
     fn is_full(&self) -> bool {
         self.notes >= MAX_NOTES || self.note_bytes >= MAX_NOTE_BYTES
     }
 
-    fn push(&mut self, weight: Weight, about: Option<u64>, bytes: Bytes) {
+    fn push(&mut self, weight: OverflowPolicy, about: Option<u64>, bytes: Bytes) {
         self.notes += 1;
         self.note_bytes += bytes.len();
-        self.waiting.push_back((weight, Said { about, is_answer: false, bytes }));
+        self.waiting.push_back((weight, ServerMessage { about, is_answer: false, bytes }));
     }
 
     /// Drops the oldest notes until those that wait are within the bounds.
     fn make_room(&mut self) {
         while self.notes > MAX_NOTES || self.note_bytes > MAX_NOTE_BYTES {
-            let Some(oldest) = self.waiting.iter().position(|(weight, _)| *weight == Weight::Note) else { return };
+            let Some(oldest) = self.waiting.iter().position(|(weight, _)| *weight == OverflowPolicy::Note) else {
+                return;
+            };
             self.remove(oldest);
             self.dropped += 1;
             // One record for each doubling: a flood of notes must not become one of records.
@@ -158,7 +160,7 @@ impl Queue {
         }
     }
 
-    fn remove(&mut self, at: usize) -> Option<Said> {
+    fn remove(&mut self, at: usize) -> Option<ServerMessage> {
         let (_, said) = self.waiting.remove(at)?;
         if !said.is_answer {
             self.notes -= 1;

@@ -2,18 +2,18 @@
 
 use std::path::PathBuf;
 
-use prism_core::mcp::{level::Level, modern};
+use prism_core::mcp::{level::LogLevel, modern};
 use serde::Deserialize;
 use serde_json::{Map, Value, json, value::RawValue};
 use uuid::Uuid;
 
-use super::Failure;
+use super::CallFailure;
 use crate::folder;
 
 /// The members of `params` that any of our methods reads. Their types are loose: each method says what it misses.
 #[derive(Debug, Default, Deserialize)]
 #[serde(default, rename_all = "camelCase")]
-pub(super) struct Params {
+pub(super) struct RequestParams {
     #[serde(rename = "_meta")]
     pub(super) meta: Meta,
     pub(super) name: Option<Value>,
@@ -87,23 +87,23 @@ impl CallerMark {
 
 /// Who sent a request of the modern era.
 #[derive(Debug)]
-pub(super) struct Caller {
+pub(super) struct CallingClient {
     pub(super) capabilities: Value,
     info: Value,
     /// Without one it wants no notes.
-    pub(super) level: Option<Level>,
+    pub(super) level: Option<LogLevel>,
 }
 
-impl Params {
-    pub(super) fn read(text: Option<&str>) -> Result<Self, Failure> {
+impl RequestParams {
+    pub(super) fn read(text: Option<&str>) -> Result<Self, CallFailure> {
         let Some(text) = text else { return Ok(Self::default()) };
         // A derived struct would take an array, member by member.
         if !text.starts_with('{') {
-            return Err(Failure::invalid("params must be an object"));
+            return Err(CallFailure::invalid("params must be an object"));
         }
         serde_json::from_str(text).map_err(|error| {
             let why = error.to_string();
-            Failure::invalid(format!("params: {}", why.split(" at line ").next().unwrap_or_default()))
+            CallFailure::invalid(format!("params: {}", why.split(" at line ").next().unwrap_or_default()))
         })
     }
 
@@ -112,9 +112,9 @@ impl Params {
         self.meta.version.is_some()
     }
 
-    pub(super) fn string<'a>(value: &'a Option<Value>, name: &str) -> Result<&'a str, Failure> {
+    pub(super) fn string<'a>(value: &'a Option<Value>, name: &str) -> Result<&'a str, CallFailure> {
         let text = value.as_ref().and_then(Value::as_str);
-        text.ok_or_else(|| Failure::invalid(format!("{name} is missing, or no string")))
+        text.ok_or_else(|| CallFailure::invalid(format!("{name} is missing, or no string")))
     }
 
     pub(super) fn arguments(&self) -> &str {
@@ -122,11 +122,11 @@ impl Params {
     }
 }
 
-impl Caller {
+impl CallingClient {
     /// Reads what a request must say, and says what is missing (mcp-eras 1.4).
-    pub(super) fn read(meta: &Meta) -> Result<Self, Failure> {
+    pub(super) fn read(meta: &Meta) -> Result<Self, CallFailure> {
         let missing =
-            |name: &str| Failure::invalid(format!("params._meta must have \"io.modelcontextprotocol/{name}\""));
+            |name: &str| CallFailure::invalid(format!("params._meta must have \"io.modelcontextprotocol/{name}\""));
         let version = meta.version.as_ref().and_then(Value::as_str).ok_or_else(|| missing("protocolVersion"))?;
         let capabilities = meta.capabilities.as_ref().filter(|it| it.is_object());
         let capabilities = capabilities.ok_or_else(|| missing("clientCapabilities"))?.clone();
@@ -147,14 +147,16 @@ impl Caller {
 }
 
 /// Refuses what is of another revision, and says which is spoken here.
-pub(super) fn wrong_version(requested: Value) -> Failure {
+pub(super) fn wrong_version(requested: Value) -> CallFailure {
     let data = json!({"supported": [modern::VERSION], "requested": requested});
-    Failure::error(modern::UNSUPPORTED_VERSION, "unsupported protocol version").with_data(data)
+    CallFailure::error(modern::UNSUPPORTED_VERSION, "unsupported protocol version").with_data(data)
 }
 
-pub(super) fn level(name: &Value) -> Result<Level, Failure> {
-    let level = name.as_str().and_then(Level::named);
+pub(super) fn level(name: &Value) -> Result<LogLevel, CallFailure> {
+    let level = name.as_str().and_then(LogLevel::named);
     level.ok_or_else(|| {
-        Failure::invalid("unknown log level; one of debug, info, notice, warning, error, critical, alert, emergency")
+        CallFailure::invalid(
+            "unknown log level; one of debug, info, notice, warning, error, critical, alert, emergency",
+        )
     })
 }

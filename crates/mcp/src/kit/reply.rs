@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 /// What a tool answers.
 #[derive(Clone, Debug, Default)]
-pub struct Reply {
+pub struct ToolReply {
     content: Vec<Value>,
     structured: Option<Value>,
     failed: bool,
@@ -13,10 +13,10 @@ pub struct Reply {
 
 /// Why a request has no result of the usual kind.
 #[derive(Debug)]
-pub struct Failure(pub(super) Kind);
+pub struct CallFailure(pub(super) FailureKind);
 
 #[derive(Debug)]
-pub(super) enum Kind {
+pub(super) enum FailureKind {
     /// The tool failed; the model is told why.
     Trouble(String),
     /// The request failed; the client is told why.
@@ -36,7 +36,7 @@ pub(super) const NO_RESOURCE: i32 = -32002;
 
 // === impl Reply ===
 
-impl Reply {
+impl ToolReply {
     pub fn text(text: impl Into<String>) -> Self {
         Self::blocks(vec![json!({"type": "text", "text": text.into()})])
     }
@@ -85,15 +85,15 @@ impl Reply {
 
 // === impl Failure ===
 
-impl Failure {
+impl CallFailure {
     /// Fails the tool, not the request: the model reads why, and may do better.
     pub fn trouble(why: impl Into<String>) -> Self {
-        Self(Kind::Trouble(why.into()))
+        Self(FailureKind::Trouble(why.into()))
     }
 
     /// Fails the request with a JSON-RPC error.
     pub fn error(code: i32, message: impl Into<String>) -> Self {
-        Self(Kind::Error { code, message: message.into(), data: Value::Null })
+        Self(FailureKind::Error { code, message: message.into(), data: Value::Null })
     }
 
     /// Refuses parameters that make no sense.
@@ -109,7 +109,7 @@ impl Failure {
     /// Adds `data` to an error; other failures have no place for it.
     #[must_use]
     pub fn with_data(mut self, more: Value) -> Self {
-        if let Kind::Error { data, .. } = &mut self.0 {
+        if let FailureKind::Error { data, .. } = &mut self.0 {
             *data = more;
         }
         self
@@ -120,23 +120,23 @@ impl Failure {
     }
 
     pub(super) fn cancelled() -> Self {
-        Self(Kind::Cancelled)
+        Self(FailureKind::Cancelled)
     }
 
     /// What became of a call, for the record.
     pub(super) fn outcome(&self) -> &'static str {
         match self.0 {
-            Kind::Trouble(_) => "tool_error",
-            Kind::Error { .. } => "error",
-            Kind::Asks(_) => "input_required",
-            Kind::Cancelled => "cancelled",
+            FailureKind::Trouble(_) => "tool_error",
+            FailureKind::Error { .. } => "error",
+            FailureKind::Asks(_) => "input_required",
+            FailureKind::Cancelled => "cancelled",
         }
     }
 
     /// The result that tells of trouble, if it is that.
-    pub(super) fn or_reply(self) -> Result<Reply, Self> {
+    pub(super) fn or_reply(self) -> Result<ToolReply, Self> {
         match self.0 {
-            Kind::Trouble(why) => Ok(Reply::trouble(why)),
+            FailureKind::Trouble(why) => Ok(ToolReply::trouble(why)),
             kind => Err(Self(kind)),
         }
     }

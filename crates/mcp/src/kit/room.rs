@@ -15,18 +15,18 @@ use std::{
 
 use bytes::Bytes;
 use prism_core::{
-    mcp::{Method, Revision, level::Level, modern},
-    wire::{Kind, Message, envelope::own_number},
+    mcp::{Method, Revision, level::LogLevel, modern},
+    wire::{Message, MessageKind, envelope::own_number},
 };
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 
 use super::{
-    Call, Failure, Question, Server,
-    ask::Asked,
-    listen::{Listen, MAX_WATCHED},
+    BuiltinServer, CallFailure, ClientQuestion, ServerCall,
+    ask::PendingQuestion,
+    listen::{ChangeSubscription, MAX_WATCHED},
     outbox::Outbox,
-    params::{self, Caller, Params},
+    params::{self, CallingClient, RequestParams},
     reply::{self, INTERNAL, INVALID_REQUEST, NO_RESOURCE},
 };
 
@@ -55,26 +55,26 @@ impl Eras {
     }
 }
 
-pub(super) struct Room {
-    pub(super) server: Arc<Server>,
+pub(super) struct Peer {
+    pub(super) server: Arc<BuiltinServer>,
     pub(super) out: Outbox,
     /// Whether a request that need not wait is answered before the next is looked at. A pipe's client may count on the
     /// order; in process a tool that computes for long must not hold up the link.
     in_order: bool,
-    state: Mutex<State>,
+    state: Mutex<PeerState>,
 }
 
-pub(super) struct State {
+pub(super) struct PeerState {
     /// The eras that are spoken from here on.
     pub(super) eras: Eras,
     /// The parameters of `initialize`, whole.
     pub(super) client: Value,
     pub(super) revision: Option<Revision>,
     /// The level that the session set (legacy).
-    pub(super) level: Level,
+    pub(super) level: LogLevel,
     pub(super) subscribed: BTreeSet<String>,
     /// Who listens in the modern era, by the JSON text of the request's id.
-    pub(super) listens: BTreeMap<String, Listen>,
+    pub(super) listens: BTreeMap<String, ChangeSubscription>,
     /// Calls not yet answered, by the JSON text of their id: `1` and `"1"` are two ids.
     pub(super) calls: HashMap<String, watch::Sender<bool>>,
     /// Our own requests not yet answered. Their ids count from 0, as those of the SDKs do: a gateway that takes 0 for
@@ -90,23 +90,23 @@ const MAX_QUESTIONS: usize = 1024;
 /// How long a cancelled call may tidy up before it is dropped.
 const TIDY_UP: Duration = Duration::from_secs(1);
 
-impl Room {
-    pub(super) fn open(server: Arc<Server>, eras: Eras) -> Arc<Self> {
+impl Peer {
+    pub(super) fn open(server: Arc<BuiltinServer>, eras: Eras) -> Arc<Self> {
         Self::new(server, eras, false)
     }
 
     /// A room whose requests are answered in their order, as far as they need not wait.
-    pub(super) fn open_in_order(server: Arc<Server>, eras: Eras) -> Arc<Self> {
+    pub(super) fn open_in_order(server: Arc<BuiltinServer>, eras: Eras) -> Arc<Self> {
         Self::new(server, eras, true)
     }
 
-    fn new(server: Arc<Server>, eras: Eras, in_order: bool) -> Arc<Self> {
-        let state = State {
+    fn new(server: Arc<BuiltinServer>, eras: Eras, in_order: bool) -> Arc<Self> {
+        let state = PeerState {
             eras,
             client: Value::Null,
             revision: None,
             // The legacy texts leave the choice to the server until the client sets one.
-            level: Level::Info,
+            level: LogLevel::Info,
             subscribed: BTreeSet::new(),
             listens: BTreeMap::new(),
             calls: HashMap::new(),
@@ -120,20 +120,20 @@ impl Room {
 
     /// Locks the state, for a few lines of memory work. A call that panicked ended itself, not the server, so poison is
     /// passed over.
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, PeerState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn handle(self: &Arc<Self>, message: &Message) {
         match message.kind() {
-            Kind::Request(method) => self.handle_request(method, message),
-            Kind::Notification(Method::Cancelled) => {
+            MessageKind::Request(method) => self.handle_request(method, message),
+            MessageKind::Notification(Method::Cancelled) => {
                 if let Some(span) = message.params().request_id {
                     self.cancel(message.text(span));
                 }
             }
-            Kind::Notification(_) => {}
-            Kind::Response => self.handle_reply(message),
+            MessageKind::Notification(_) => {}
+            MessageKind::Response => self.handle_reply(message),
         }
     }
 
@@ -156,21 +156,21 @@ impl Room {
     }
 
     /// Serves a request, or begins to. An error is its answer.
-    fn take_request(self: &Arc<Self>, method: Method, id: &str, message: &Message) -> Result<(), Failure> {
-        let params = Params::read(message.params_text())?;
+    fn take_request(self: &Arc<Self>, method: Method, id: &str, message: &Message) -> Result<(), CallFailure> {
+        let params = RequestParams::read(message.params_text())?;
         let name = message.method().unwrap_or_default();
         let eras = self.state().eras;
         let caller = match eras {
             Eras::Modern if method == Method::Initialize && !params.claims_modern() => {
                 return Err(params::wrong_version(params.protocol_version.unwrap_or_default()));
             }
-            Eras::Modern => Some(Caller::read(&params.meta)?),
-            Eras::Both if params.claims_modern() => Some(Caller::read(&params.meta)?),
+            Eras::Modern => Some(CallingClient::read(&params.meta)?),
+            Eras::Both if params.claims_modern() => Some(CallingClient::read(&params.meta)?),
             Eras::Both | Eras::Legacy => None,
         };
         match (method, &caller) {
             (Method::Listen, Some(_)) => self.attend(id, params.notifications.as_ref()),
-            (method, Some(_)) if method.is_legacy_only() => Err(Failure::unknown_method(&name)),
+            (method, Some(_)) if method.is_legacy_only() => Err(CallFailure::unknown_method(&name)),
             (Method::Initialize, None) => {
                 let whole = message.params_text().and_then(|text| serde_json::from_str(text).ok());
                 self.answer_with(id, self.introduce(whole.unwrap_or_default()));
@@ -204,18 +204,18 @@ impl Room {
         self.server.introduction(revision.name())
     }
 
-    fn subscribe(&self, method: Method, params: &Params) -> Result<(), Failure> {
-        let uri = Params::string(&params.uri, "uri")?;
+    fn subscribe(&self, method: Method, params: &RequestParams) -> Result<(), CallFailure> {
+        let uri = RequestParams::string(&params.uri, "uri")?;
         let mut state = self.state();
         if method == Method::ResourcesUnsubscribe {
             state.subscribed.remove(uri);
             return Ok(());
         }
         if !self.server.can_watch(uri) {
-            return Err(Failure::no_resource(uri));
+            return Err(CallFailure::no_resource(uri));
         }
         if state.subscribed.len() >= MAX_WATCHED {
-            return Err(Failure::invalid(format!("at most {MAX_WATCHED} resources can be watched")));
+            return Err(CallFailure::invalid(format!("at most {MAX_WATCHED} resources can be watched")));
         }
         state.subscribed.insert(uri.to_owned());
         Ok(())
@@ -227,9 +227,9 @@ impl Room {
         method: Method,
         name: &str,
         id: &str,
-        mut params: Params,
-        caller: Option<Caller>,
-    ) -> Result<(), Failure> {
+        mut params: RequestParams,
+        caller: Option<CallingClient>,
+    ) -> Result<(), CallFailure> {
         if !method.may_ask() {
             // The door has put none on it: it is the client's own word.
             params.meta.caller = None;
@@ -238,14 +238,14 @@ impl Room {
         {
             let mut state = self.state();
             if state.calls.contains_key(id) || state.listens.contains_key(id) {
-                return Err(Failure::error(INVALID_REQUEST, format!("request {id} is still in flight")));
+                return Err(CallFailure::error(INVALID_REQUEST, format!("request {id} is still in flight")));
             }
             if state.calls.len() >= MAX_CALLS {
-                return Err(Failure::error(INTERNAL, "too many calls in flight; try again when some are answered"));
+                return Err(CallFailure::error(INTERNAL, "too many calls in flight; try again when some are answered"));
             }
             state.calls.insert(id.to_owned(), cancel);
         }
-        let call = Call::new(Arc::clone(self), own_number(id), params, caller, cancelled);
+        let call = ServerCall::new(Arc::clone(self), own_number(id), params, caller, cancelled);
         let mut task = Box::pin(run(call, method, name.to_owned(), id.to_owned()));
         if self.in_order && task.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
             return Ok(());
@@ -264,7 +264,7 @@ impl Room {
     }
 
     /// Answers a call, unless it was cancelled before.
-    fn finish(&self, method: Method, call: &Call, id: &str, outcome: Result<Value, Failure>) {
+    fn finish(&self, method: Method, call: &ServerCall, id: &str, outcome: Result<Value, CallFailure>) {
         if self.state().calls.remove(id).is_none() {
             return;
         }
@@ -279,7 +279,7 @@ impl Room {
     }
 
     /// A result with the id of its call. A list has none: it is kept, and shown to others.
-    fn marked(&self, method: Method, call: &Call, mut result: Value) -> Value {
+    fn marked(&self, method: Method, call: &ServerCall, mut result: Value) -> Value {
         let is_own =
             matches!(method, Method::ToolsCall | Method::ResourcesRead | Method::PromptsGet | Method::Complete);
         if is_own && result.is_object() {
@@ -313,12 +313,12 @@ impl Room {
 
     // === Questions of the legacy era ===
 
-    pub(super) fn ask(self: &Arc<Self>, question: &Question) -> Result<Asked, Failure> {
+    pub(super) fn ask(self: &Arc<Self>, question: &ClientQuestion) -> Result<PendingQuestion, CallFailure> {
         let (tx, reply) = oneshot::channel();
         let id = {
             let mut state = self.state();
             if state.questions.len() >= MAX_QUESTIONS {
-                return Err(Failure::trouble("too many questions wait for the client's answer"));
+                return Err(CallFailure::trouble("too many questions wait for the client's answer"));
             }
             let id = state.next_question;
             state.next_question += 1;
@@ -328,7 +328,7 @@ impl Room {
         let mut request = message(question.method, question.params.clone());
         request["id"] = id.into();
         self.out.change(None, Bytes::from(request.to_string()));
-        Ok(Asked { room: Arc::clone(self), id, reply })
+        Ok(PendingQuestion { room: Arc::clone(self), id, reply })
     }
 
     /// Takes back a question that nobody waits for any more, if it is still open.
@@ -357,18 +357,18 @@ impl Room {
 }
 
 /// Runs a call to its end, and puts it on record.
-async fn run(call: Call, method: Method, name: String, id: String) {
+async fn run(call: ServerCall, method: Method, name: String, id: String) {
     let room = Arc::clone(&call.room);
     let began = Instant::now();
     let overdue = async {
         call.cancelled().await;
         tokio::time::sleep(TIDY_UP).await;
     };
-    let work = Caught(Box::pin(room.server.serve(method, &name, &call)));
+    let work = PanicGuard(Box::pin(room.server.serve(method, &name, &call)));
     let outcome = tokio::select! {
         biased;
-        outcome = work => outcome.unwrap_or_else(|| Err(Failure::error(INTERNAL, "the server has a bug there; its log has more"))),
-        () = overdue => Err(Failure::cancelled()),
+        outcome = work => outcome.unwrap_or_else(|| Err(CallFailure::error(INTERNAL, "the server has a bug there; its log has more"))),
+        () = overdue => Err(CallFailure::cancelled()),
     };
     let latency_ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
     let said = match &outcome {
@@ -388,9 +388,9 @@ async fn run(call: Call, method: Method, name: String, id: String) {
 }
 
 /// A future whose panic is `None`: a bug in one call ends that call, not the connection.
-struct Caught<F>(Pin<Box<F>>);
+struct PanicGuard<F>(Pin<Box<F>>);
 
-impl<F: Future> Future for Caught<F> {
+impl<F: Future> Future for PanicGuard<F> {
     type Output = Option<F::Output>;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context) -> Poll<Self::Output> {
@@ -416,18 +416,18 @@ fn aged(mut result: Value) -> Value {
 }
 
 /// Questions are a result.
-fn asked_or(outcome: Result<Value, Failure>) -> Result<Value, Failure> {
+fn asked_or(outcome: Result<Value, CallFailure>) -> Result<Value, CallFailure> {
     match outcome {
-        Err(Failure(reply::Kind::Asks(result))) => Ok(result),
+        Err(CallFailure(reply::FailureKind::Asks(result))) => Ok(result),
         outcome => outcome,
     }
 }
 
 /// A failure as the modern era knows it: there is no code of its own for a resource that is missing.
-fn refitted(failure: Failure) -> Failure {
+fn refitted(failure: CallFailure) -> CallFailure {
     match failure.0 {
-        reply::Kind::Error { code: NO_RESOURCE, message, data } => Failure::invalid(message).with_data(data),
-        kind => Failure(kind),
+        reply::FailureKind::Error { code: NO_RESOURCE, message, data } => CallFailure::invalid(message).with_data(data),
+        kind => CallFailure(kind),
     }
 }
 
@@ -440,11 +440,11 @@ pub(super) fn message(method: &str, params: Value) -> Value {
 }
 
 /// Writes a response. The id goes back as it was written.
-fn response(id: &str, outcome: Result<Value, Failure>) -> String {
+fn response(id: &str, outcome: Result<Value, CallFailure>) -> String {
     let (name, value) = match outcome {
         Ok(result) => ("result", result),
-        Err(Failure(kind)) => match kind {
-            reply::Kind::Error { code, message, data } => {
+        Err(CallFailure(kind)) => match kind {
+            reply::FailureKind::Error { code, message, data } => {
                 let mut error = json!({"code": code, "message": message});
                 if !data.is_null() {
                     error["data"] = data;
@@ -452,8 +452,8 @@ fn response(id: &str, outcome: Result<Value, Failure>) -> String {
                 ("error", error)
             }
             // Only tools have trouble that a model reads, and only they and their like may ask.
-            reply::Kind::Trouble(why) => ("error", json!({"code": INTERNAL, "message": why})),
-            reply::Kind::Asks(_) | reply::Kind::Cancelled => {
+            reply::FailureKind::Trouble(why) => ("error", json!({"code": INTERNAL, "message": why})),
+            reply::FailureKind::Asks(_) | reply::FailureKind::Cancelled => {
                 ("error", json!({"code": INTERNAL, "message": "cancelled"}))
             }
         },

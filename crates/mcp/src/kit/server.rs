@@ -9,15 +9,15 @@ use prism_core::mcp::{Method, modern};
 use serde_json::{Map, Value, json};
 
 use super::{
-    Call, Completion, Completions, DataTool, Failure, Notifier, Prompts, Resources, Tool,
+    CallFailure, ChangeNotifier, CompletionRequest, Completions, DataTool, Prompts, Resources, ServerCall, TypedTool,
     offer::{AnyCompletions, AnyPrompts, AnyResources},
-    params::Params,
-    reply::Reply,
+    params::RequestParams,
+    reply::ToolReply,
     tool::{AnyTool, listed, registered},
 };
 
 /// What a server is called and what it offers. Built once, shared by all connections.
-pub struct Server {
+pub struct BuiltinServer {
     name: String,
     title: String,
     instructions: String,
@@ -26,7 +26,7 @@ pub struct Server {
     resources: Option<Box<dyn AnyResources>>,
     prompts: Option<Box<dyn AnyPrompts>>,
     completions: Option<Box<dyn AnyCompletions>>,
-    pub(super) notifier: Notifier,
+    pub(super) notifier: ChangeNotifier,
     /// What marks a state that a client brings back as ours.
     seal: RandomState,
 }
@@ -34,7 +34,7 @@ pub struct Server {
 /// How long a client may keep a list. They change rarely, and changes are told.
 const LIST_TTL_MS: u32 = 60_000;
 
-impl Server {
+impl BuiltinServer {
     pub fn new(name: impl Into<String>, title: impl Into<String>, instructions: impl Into<String>) -> Self {
         Self {
             name: name.into(),
@@ -45,14 +45,14 @@ impl Server {
             resources: None,
             prompts: None,
             completions: None,
-            notifier: Notifier::default(),
+            notifier: ChangeNotifier::default(),
             seal: RandomState::new(),
         }
     }
 
     /// Adds a tool. The list of tools has the order in which they were added.
     #[must_use]
-    pub fn tool(self, tool: impl Tool) -> Self {
+    pub fn tool(self, tool: impl TypedTool) -> Self {
         self.with(registered(tool))
     }
 
@@ -95,12 +95,12 @@ impl Server {
 
     /// Takes a notifier that tools already hold, in the place of its own.
     #[must_use]
-    pub fn with_notifier(mut self, notifier: Notifier) -> Self {
+    pub fn with_notifier(mut self, notifier: ChangeNotifier) -> Self {
         self.notifier = notifier;
         self
     }
 
-    pub fn notifier(&self) -> Notifier {
+    pub fn notifier(&self) -> ChangeNotifier {
         self.notifier.clone()
     }
 
@@ -189,52 +189,52 @@ impl Server {
     }
 
     /// Serves a request that is a call: it may wait, and can be cancelled.
-    pub(super) async fn serve(&self, method: Method, name: &str, call: &Call) -> Result<Value, Failure> {
+    pub(super) async fn serve(&self, method: Method, name: &str, call: &ServerCall) -> Result<Value, CallFailure> {
         let params = &call.params;
-        let unknown = || Failure::unknown_method(name);
+        let unknown = || CallFailure::unknown_method(name);
         let is_list = matches!(
             method,
             Method::ToolsList | Method::ResourcesList | Method::ResourcesTemplatesList | Method::PromptsList
         );
         if is_list && params.cursor.is_some() {
             // Every list fits on one page, so no cursor can be one of ours; the empty string is a cursor too.
-            return Err(Failure::invalid("unknown cursor"));
+            return Err(CallFailure::invalid("unknown cursor"));
         }
         let resources = || self.resources.as_deref().ok_or_else(unknown);
         let prompts = || self.prompts.as_deref().ok_or_else(unknown);
         match method {
             Method::Discover if call.is_modern() => Ok(self.discovery()),
             Method::ToolsList if !self.tools.is_empty() => Ok(json!({"tools": self.tool_entries()})),
-            Method::ToolsCall if !self.tools.is_empty() => self.call_tool(call).await.map(Reply::into_result),
+            Method::ToolsCall if !self.tools.is_empty() => self.call_tool(call).await.map(ToolReply::into_result),
             Method::ResourcesList => Ok(json!({"resources": resources()?.list(call).await?})),
             Method::ResourcesTemplatesList => Ok(json!({"resourceTemplates": resources()?.templates()})),
             Method::ResourcesRead => {
-                let uri = Params::string(&params.uri, "uri")?;
+                let uri = RequestParams::string(&params.uri, "uri")?;
                 Ok(json!({"contents": resources()?.read(uri, call).await?}))
             }
             Method::PromptsList => Ok(json!({"prompts": prompts()?.list()})),
             Method::PromptsGet => {
-                let name = Params::string(&params.name, "name")?;
+                let name = RequestParams::string(&params.name, "name")?;
                 let arguments: Map<String, Value> = serde_json::from_str(params.arguments())
-                    .map_err(|_| Failure::invalid("arguments must be an object"))?;
+                    .map_err(|_| CallFailure::invalid("arguments must be an object"))?;
                 prompts()?.get(name, arguments, call).await
             }
             Method::Complete => {
                 let completions = self.completions.as_deref().ok_or_else(unknown)?;
-                let values = completions.complete(&Completion::read(params)?).await?;
-                Ok(Completion::result(values))
+                let values = completions.complete(&CompletionRequest::read(params)?).await?;
+                Ok(CompletionRequest::result(values))
             }
             _ => Err(unknown()),
         }
     }
 
-    async fn call_tool(&self, call: &Call) -> Result<Reply, Failure> {
+    async fn call_tool(&self, call: &ServerCall) -> Result<ToolReply, CallFailure> {
         let params = &call.params;
-        let name = Params::string(&params.name, "name")?;
+        let name = RequestParams::string(&params.name, "name")?;
         let Some(tool) = self.tool_named(name) else {
-            return Err(Failure::invalid(format!("unknown tool: {name:?}")));
+            return Err(CallFailure::invalid(format!("unknown tool: {name:?}")));
         };
-        tool.run(params.arguments(), call).await.or_else(Failure::or_reply)
+        tool.run(params.arguments(), call).await.or_else(CallFailure::or_reply)
     }
 
     fn tool_named(&self, name: &str) -> Option<&dyn AnyTool> {
@@ -242,7 +242,7 @@ impl Server {
     }
 
     /// The name of a tool as the record may have it: never what a client made up.
-    pub(super) fn known_tool(&self, params: &Params) -> Option<&'static str> {
+    pub(super) fn known_tool(&self, params: &RequestParams) -> Option<&'static str> {
         let name = params.name.as_ref().and_then(Value::as_str)?;
         self.tool_named(name).map(AnyTool::name)
     }

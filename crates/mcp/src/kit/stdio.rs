@@ -5,15 +5,15 @@ use std::{future::pending, io, sync::Arc};
 use bytes::{Bytes, BytesMut};
 use prism_core::{
     mcp::Revision,
-    wire::{EnvelopeError, Frame, Lines, Message},
+    wire::{EnvelopeError, Frame, LineSplitter, Message},
 };
 use serde_json::{json, value::RawValue};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
 use super::{
-    Server,
+    BuiltinServer,
     reply::INVALID_REQUEST,
-    room::{Eras, Room},
+    room::{Eras, Peer},
 };
 
 /// The longest line that is read. A longer one is skipped to its end and answered with an error.
@@ -28,15 +28,15 @@ const PARSE_ERROR: i32 = -32700;
 /// Serves on stdin and stdout until stdin ends. Calls still in flight are abandoned then.
 ///
 /// A read of stdin may still be under way when stdout is gone, so let the runtime end with `shutdown_background`.
-pub async fn serve_stdio(server: Arc<Server>) -> io::Result<()> {
+pub async fn serve_stdio(server: Arc<BuiltinServer>) -> io::Result<()> {
     serve(server, Eras::Both, tokio::io::stdin(), tokio::io::stdout(), &()).await
 }
 
 /// What stands between a pipe and the server: nothing, but for tests of what is at the other end.
-pub trait Gate {
+pub trait StdioInterceptor {
     /// Looks at a line that came, before anything is done about it.
-    fn admit(&self, _line: &[u8]) -> io::Result<Pass> {
-        Ok(Pass::On)
+    fn admit(&self, _line: &[u8]) -> io::Result<LineVerdict> {
+        Ok(LineVerdict::On)
     }
 
     /// Appends a message to what will be written.
@@ -48,7 +48,7 @@ pub trait Gate {
 }
 
 /// What becomes of a line.
-pub enum Pass {
+pub enum LineVerdict {
     On,
     /// Nobody hears of it.
     Never,
@@ -56,18 +56,18 @@ pub enum Pass {
     Last,
 }
 
-impl Gate for () {}
+impl StdioInterceptor for () {}
 
 /// Serves on a pair of pipes until the input ends.
 pub async fn serve(
-    server: Arc<Server>,
+    server: Arc<BuiltinServer>,
     eras: Eras,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin,
-    gate: &impl Gate,
+    gate: &impl StdioInterceptor,
 ) -> io::Result<()> {
-    let room = Room::open_in_order(server, eras);
-    let mut pipe = Pipe { output, gate, unwritten: BytesMut::new() };
+    let room = Peer::open_in_order(server, eras);
+    let mut pipe = OutputPipe { output, gate, unwritten: BytesMut::new() };
     let outcome = tokio::select! {
         biased;
         outcome = read(&room, input, gate) => outcome,
@@ -86,14 +86,14 @@ pub async fn serve(
 }
 
 /// The way out. What was taken from the outbox stays here until it is written, whatever becomes of the writing.
-struct Pipe<'g, W, G> {
+struct OutputPipe<'g, W, G> {
     output: W,
     gate: &'g G,
     unwritten: BytesMut,
 }
 
-async fn read(room: &Arc<Room>, mut input: impl AsyncRead + Unpin, gate: &impl Gate) -> io::Result<()> {
-    let mut lines = Lines::new(MAX_LINE_BYTES);
+async fn read(room: &Arc<Peer>, mut input: impl AsyncRead + Unpin, gate: &impl StdioInterceptor) -> io::Result<()> {
+    let mut lines = LineSplitter::new(MAX_LINE_BYTES);
     loop {
         let count = input.read_buf(lines.space()).await?;
         if count == 0 {
@@ -104,9 +104,9 @@ async fn read(room: &Arc<Room>, mut input: impl AsyncRead + Unpin, gate: &impl G
             room.out.calm().await;
             match frame {
                 Frame::Line(line) => match gate.admit(&line)? {
-                    Pass::On => take(room, line),
-                    Pass::Never => {}
-                    Pass::Last => {
+                    LineVerdict::On => take(room, line),
+                    LineVerdict::Never => {}
+                    LineVerdict::Last => {
                         take(room, line);
                         pending::<()>().await;
                     }
@@ -122,7 +122,7 @@ async fn read(room: &Arc<Room>, mut input: impl AsyncRead + Unpin, gate: &impl G
     }
 }
 
-fn take(room: &Arc<Room>, line: Bytes) {
+fn take(room: &Arc<Peer>, line: Bytes) {
     match Message::parse(line.clone()) {
         Ok(message) => room.handle(&message),
         Err(EnvelopeError::Batch) => take_batch(room, &line),
@@ -132,7 +132,7 @@ fn take(room: &Arc<Room>, line: Bytes) {
 }
 
 /// 2025-03-26 alone has batches. Their answers come one by one, which it allows.
-fn take_batch(room: &Arc<Room>, line: &Bytes) {
+fn take_batch(room: &Arc<Peer>, line: &Bytes) {
     if room.state().revision != Some(Revision::V2025_03_26) {
         return refuse(room, INVALID_REQUEST, "a JSON array (a batch) is not one message");
     }
@@ -151,16 +151,16 @@ fn take_batch(room: &Arc<Room>, line: &Bytes) {
 }
 
 /// Answers what is no message. It has no id that could be given back.
-fn refuse(room: &Room, code: i32, why: &str) {
+fn refuse(room: &Peer, code: i32, why: &str) {
     let answer = json!({"jsonrpc": "2.0", "error": {"code": code, "message": why}});
     room.out.answer(None, Bytes::from(answer.to_string()));
 }
 
 // === impl Pipe ===
 
-impl<W: AsyncWrite + Unpin, G: Gate> Pipe<'_, W, G> {
+impl<W: AsyncWrite + Unpin, G: StdioInterceptor> OutputPipe<'_, W, G> {
     /// Writes what is said, as it comes. Cancel safe: what is not written yet can be written later.
-    async fn write(&mut self, room: &Room) -> io::Result<()> {
+    async fn write(&mut self, room: &Peer) -> io::Result<()> {
         loop {
             if self.unwritten.is_empty() {
                 let said = room.out.next().await;
@@ -175,7 +175,7 @@ impl<W: AsyncWrite + Unpin, G: Gate> Pipe<'_, W, G> {
     }
 
     /// Writes what is left when the input has ended.
-    async fn finish(&mut self, room: &Room) -> io::Result<()> {
+    async fn finish(&mut self, room: &Peer) -> io::Result<()> {
         while let Some(said) = room.out.try_next() {
             self.gate.put(&said.bytes, &mut self.unwritten);
         }

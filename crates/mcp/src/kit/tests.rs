@@ -30,8 +30,8 @@ use super::*;
 const SOON: Duration = Duration::from_secs(10);
 
 /// The flag says that a call of `patient` has seen its cancellation.
-fn toy(tidied: Arc<AtomicBool>) -> Arc<Server> {
-    let server = Server::new("toy", "A toy", "Play with it.")
+fn toy(tidied: Arc<AtomicBool>) -> Arc<BuiltinServer> {
+    let server = BuiltinServer::new("toy", "A toy", "Play with it.")
         .tool(Echo)
         .tool(Report)
         .tool(Patient(tidied))
@@ -67,18 +67,18 @@ enum Tone {
     High,
 }
 
-impl Tool for Echo {
+impl TypedTool for Echo {
     type Arguments = EchoArguments;
     const NAME: &'static str = "echo";
     const TITLE: &'static str = "Echo";
     const DESCRIPTION: &'static str = "Says it back.";
-    const HINTS: Hints = Hints::READS;
+    const HINTS: ToolHints = ToolHints::READS;
 
-    async fn call(&self, arguments: EchoArguments, _: &Call) -> Result<Reply, Failure> {
+    async fn call(&self, arguments: EchoArguments, _: &ServerCall) -> Result<ToolReply, CallFailure> {
         let text = arguments.text.repeat(arguments.times.unwrap_or(1) as usize);
         Ok(match arguments.tone {
-            Some(Tone::High) => Reply::structured(json!({"said": text.to_uppercase()})),
-            Some(Tone::Low) | None => Reply::text(text),
+            Some(Tone::High) => ToolReply::structured(json!({"said": text.to_uppercase()})),
+            Some(Tone::Low) | None => ToolReply::text(text),
         })
     }
 }
@@ -90,13 +90,13 @@ struct Nothing {}
 /// Declares a tool without arguments.
 macro_rules! plain_tool {
     ($tool:ty, $name:literal, |$self:ident, $call:ident| $body:block) => {
-        impl Tool for $tool {
+        impl TypedTool for $tool {
             type Arguments = Nothing;
             const NAME: &'static str = $name;
             const TITLE: &'static str = $name;
             const DESCRIPTION: &'static str = $name;
 
-            async fn call(&$self, _: Nothing, $call: &Call) -> Result<Reply, Failure> $body
+            async fn call(&$self, _: Nothing, $call: &ServerCall) -> Result<ToolReply, CallFailure> $body
         }
     };
 }
@@ -111,12 +111,12 @@ struct Chatty;
 
 plain_tool!(Report, "report", |self, call| {
     call.progress(1, Some(2), "half");
-    call.log(Level::Info, Some("toy"), json!("told"), None);
+    call.log(LogLevel::Info, Some("toy"), json!("told"), None);
     // N-05, R-23: what a server says of a note beside its call's id.
-    call.log(Level::Error, None, json!({"why": "test"}), json!({"step": 2}).as_object().cloned());
+    call.log(LogLevel::Error, None, json!({"why": "test"}), json!({"step": 2}).as_object().cloned());
     tokio::task::yield_now().await;
     call.progress(2, Some(2), "");
-    Ok(Reply::text(call.correlation_id().to_string()))
+    Ok(ToolReply::text(call.correlation_id().to_string()))
 });
 
 plain_tool!(Patient, "patient", |self, call| {
@@ -124,7 +124,7 @@ plain_tool!(Patient, "patient", |self, call| {
     call.cancelled().await;
     assert!(call.is_cancelled());
     self.0.store(true, Ordering::SeqCst);
-    Ok(Reply::text("too late"))
+    Ok(ToolReply::text("too late"))
 });
 
 plain_tool!(Stubborn, "stubborn", |self, call| {
@@ -133,7 +133,7 @@ plain_tool!(Stubborn, "stubborn", |self, call| {
 });
 
 plain_tool!(Broken, "broken", |self, call| {
-    let nothing: Option<Reply> = call.is_cancelled().then(|| Reply::text(""));
+    let nothing: Option<ToolReply> = call.is_cancelled().then(|| ToolReply::text(""));
     Ok(nothing.unwrap())
 });
 
@@ -142,22 +142,22 @@ plain_tool!(Ask, "ask", |self, call| {
     let form = json!({"message": "Who are you?", "requestedSchema": schema});
     let name = call.ask("name", "elicitation/create", form).await?;
     let roots = call.ask("roots", "roots/list", Value::Null).await?;
-    Ok(Reply::structured(json!([name, roots])))
+    Ok(ToolReply::structured(json!([name, roots])))
 });
 
 plain_tool!(Fail, "fail", |self, call| {
-    match call.wants(Level::Debug) {
-        true => Err(Failure::error(4711, "as you wish").with_data(json!({"a": 1}))),
-        false => Err(Failure::trouble("no luck")),
+    match call.wants(LogLevel::Debug) {
+        true => Err(CallFailure::error(4711, "as you wish").with_data(json!({"a": 1}))),
+        false => Err(CallFailure::trouble("no luck")),
     }
 });
 
 plain_tool!(Chatty, "chatty", |self, call| {
     for i in 0..5000 {
         call.room().await;
-        call.log(Level::Error, None, json!(i), None);
+        call.log(LogLevel::Error, None, json!(i), None);
     }
-    Ok(Reply::text("enough"))
+    Ok(ToolReply::text("enough"))
 });
 
 struct Shelf;
@@ -165,14 +165,14 @@ struct Shelf;
 impl Resources for Shelf {
     const LIST_CHANGES: bool = true;
 
-    async fn list(&self, _: &Call) -> Result<Vec<Value>, Failure> {
+    async fn list(&self, _: &ServerCall) -> Result<Vec<Value>, CallFailure> {
         Ok(vec![json!({"uri": "toy://one", "name": "one"})])
     }
 
-    async fn read(&self, uri: &str, _: &Call) -> Result<Vec<Value>, Failure> {
+    async fn read(&self, uri: &str, _: &ServerCall) -> Result<Vec<Value>, CallFailure> {
         match uri {
             "toy://one" => Ok(vec![json!({"uri": uri, "text": "1"})]),
-            _ => Err(Failure::no_resource(uri)),
+            _ => Err(CallFailure::no_resource(uri)),
         }
     }
 
@@ -188,9 +188,9 @@ impl Prompts for Greetings {
         vec![json!({"name": "greet"})]
     }
 
-    async fn get(&self, name: &str, arguments: Map<String, Value>, _: &Call) -> Result<Value, Failure> {
+    async fn get(&self, name: &str, arguments: Map<String, Value>, _: &ServerCall) -> Result<Value, CallFailure> {
         if name != "greet" {
-            return Err(Failure::invalid("unknown prompt"));
+            return Err(CallFailure::invalid("unknown prompt"));
         }
         let text = format!("Greet {}.", arguments["name"]);
         Ok(json!({"messages": [{"role": "user", "content": {"type": "text", "text": text}}]}))
@@ -200,7 +200,7 @@ impl Prompts for Greetings {
 struct Names;
 
 impl Completions for Names {
-    async fn complete(&self, asked: &Completion) -> Result<Vec<String>, Failure> {
+    async fn complete(&self, asked: &CompletionRequest) -> Result<Vec<String>, CallFailure> {
         assert_eq!((asked.of.as_str(), asked.is_prompt, asked.argument.as_str()), ("greet", true, "name"));
         Ok((0..150).map(|i| format!("{}{i}", asked.begun)).collect())
     }
@@ -208,8 +208,8 @@ impl Completions for Names {
 
 /// A client in this process.
 struct Client {
-    connection: Connection,
-    server: Arc<Server>,
+    connection: BuiltinConnection,
+    server: Arc<BuiltinServer>,
     tidied: Arc<AtomicBool>,
 }
 
@@ -217,7 +217,7 @@ impl Client {
     fn open() -> Self {
         let tidied = Arc::new(AtomicBool::new(false));
         let server = toy(tidied.clone());
-        Self { connection: Connection::open(server.clone()), server, tidied }
+        Self { connection: BuiltinConnection::open(server.clone()), server, tidied }
     }
 
     fn send(&mut self, message: Value) {
@@ -234,7 +234,7 @@ impl Client {
         self.request(id, "tools/call", json!({"name": tool, "arguments": arguments}), meta);
     }
 
-    async fn next(&mut self) -> (Said, Value) {
+    async fn next(&mut self) -> (ServerMessage, Value) {
         let said = timeout(SOON, self.connection.next()).await.unwrap();
         let value = serde_json::from_slice(&said.bytes).unwrap();
         (said, value)
@@ -277,7 +277,7 @@ fn request(id: u64, method: &str, mut params: Value, meta: Value) -> Value {
 }
 
 async fn served(
-    server: Arc<Server>,
+    server: Arc<BuiltinServer>,
     reader: ReadHalf<DuplexStream>,
     writer: WriteHalf<DuplexStream>,
 ) -> std::io::Result<()> {
@@ -288,7 +288,7 @@ async fn served(
 struct Piped {
     input: WriteHalf<DuplexStream>,
     lines: Lines<BufReader<ReadHalf<DuplexStream>>>,
-    server: Arc<Server>,
+    server: Arc<BuiltinServer>,
     serving: tokio::task::JoinHandle<std::io::Result<()>>,
 }
 

@@ -13,11 +13,11 @@ use futures_util::{
 type Chore = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 #[derive(Default)]
-pub(super) struct Chores {
+pub(super) struct RemoteTasks {
     under_way: FuturesUnordered<Abortable<Chore>>,
 }
 
-impl Chores {
+impl RemoteTasks {
     /// Takes on one more. It moves when [`Self::run`] is waited for.
     pub(super) fn add(&mut self, chore: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
         let (handle, registration) = AbortHandle::new_pair();

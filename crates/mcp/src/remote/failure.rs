@@ -4,7 +4,7 @@ use std::fmt;
 
 /// Why a request gets no answer.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Failure {
+pub enum RemoteFailure {
     /// 401 or 403.
     Unauthorized {
         status: u16,
@@ -32,7 +32,7 @@ pub enum Failure {
     },
 }
 
-impl Failure {
+impl RemoteFailure {
     /// What to call it in the log, without what a server has a hand in.
     pub(super) fn name(&self) -> &'static str {
         match self {
@@ -47,7 +47,7 @@ impl Failure {
     }
 }
 
-impl fmt::Display for Failure {
+impl fmt::Display for RemoteFailure {
     fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
         match self {
             Self::Unauthorized { status } => write!(f, "the server refused our credentials ({status})"),

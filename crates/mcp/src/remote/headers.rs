@@ -7,11 +7,11 @@ use hyper::{
 };
 use prism_core::{
     mcp::Method,
-    wire::{Kind, Message, envelope::unquoted},
+    wire::{Message, MessageKind, envelope::unquoted},
 };
 use tracing::debug;
 
-use super::Target;
+use super::RemoteTarget;
 
 pub const SESSION_ID: HeaderName = HeaderName::from_static("mcp-session-id");
 const PROTOCOL_VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -40,7 +40,7 @@ const RESERVED: [&str; 10] = [
 
 /// What the handshake of the legacy era settled, and every later request carries.
 #[derive(Clone, Debug, Default)]
-pub struct Lane {
+pub struct ProtocolHeaders {
     pub session: Option<HeaderValue>,
     pub version: Option<HeaderValue>,
 }
@@ -50,7 +50,12 @@ pub(super) fn is_reserved(name: &HeaderName) -> bool {
 }
 
 /// The headers of a POST that carries this message.
-pub fn of_post(target: &Target, message: &Message, params: &[(String, String)], lane: &Lane) -> HeaderMap {
+pub fn of_post(
+    target: &RemoteTarget,
+    message: &Message,
+    params: &[(String, String)],
+    lane: &ProtocolHeaders,
+) -> HeaderMap {
     let mut headers = target.headers();
     headers.insert(ACCEPT, BOTH);
     headers.insert(CONTENT_TYPE, JSON);
@@ -74,7 +79,7 @@ pub(super) fn along(mut own: HeaderMap, along: &[(HeaderName, HeaderValue)]) -> 
 }
 
 /// The headers of a GET that opens a stream, and of a DELETE.
-pub fn of_get(target: &Target, lane: &Lane, after: Option<&HeaderValue>) -> HeaderMap {
+pub fn of_get(target: &RemoteTarget, lane: &ProtocolHeaders, after: Option<&HeaderValue>) -> HeaderMap {
     let mut headers = target.headers();
     headers.insert(ACCEPT, EVENTS);
     of_lane(&mut headers, lane);
@@ -84,7 +89,7 @@ pub fn of_get(target: &Target, lane: &Lane, after: Option<&HeaderValue>) -> Head
     headers
 }
 
-fn of_lane(headers: &mut HeaderMap, lane: &Lane) {
+fn of_lane(headers: &mut HeaderMap, lane: &ProtocolHeaders) {
     if let Some(session) = &lane.session {
         headers.insert(SESSION_ID, session.clone());
     }
@@ -99,8 +104,8 @@ fn of_modern(headers: &mut HeaderMap, version: &str, message: &Message, params: 
         insert(headers, METHOD, &method);
     }
     let name = match message.kind() {
-        Kind::Request(Method::ToolsCall | Method::PromptsGet) => message.params().name,
-        Kind::Request(Method::ResourcesRead) => message.params().uri,
+        MessageKind::Request(Method::ToolsCall | Method::PromptsGet) => message.params().name,
+        MessageKind::Request(Method::ResourcesRead) => message.params().uri,
         _ => None,
     };
     if let Some(name) = message.string(name) {

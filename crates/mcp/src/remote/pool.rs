@@ -18,27 +18,27 @@ use hyper::{
 };
 use tower_service::Service;
 
-use super::{socket::Socket, target::Connector};
+use super::{socket::RemoteSocket, target::RemoteConnector};
 
 /// Connections that are kept for the next request. Beyond it one is closed when its response ends.
 const MAX_IDLE_CONNECTIONS: usize = 256;
 /// How long a connection is kept for the next request.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 
-pub(super) struct Pool {
-    connector: Connector,
-    idle: Mutex<Vec<(Wire, Instant)>>,
+pub(super) struct ConnectionPool {
+    connector: RemoteConnector,
+    idle: Mutex<Vec<(PooledConnection, Instant)>>,
 }
 
 /// The body of a response, with the connection that it comes on.
-pub struct Answer {
+pub struct PooledBody {
     body: Incoming,
-    wire: Option<Wire>,
-    pool: Arc<Pool>,
+    wire: Option<PooledConnection>,
+    pool: Arc<ConnectionPool>,
 }
 
 /// Why there is no response.
-pub(super) enum SendError {
+pub(super) enum RemoteSendError {
     /// There was no connection: it was certainly not sent.
     Connect(Box<dyn std::error::Error + Send + Sync>),
     /// It was sent, and whether it was processed is not known.
@@ -46,7 +46,7 @@ pub(super) enum SendError {
 }
 
 /// One connection.
-struct Wire {
+struct PooledConnection {
     sender: SendRequest<Full<Bytes>>,
     /// What moves its bytes; gone when it has ended, so that whoever waits for it hears of that.
     driver: Option<Driver>,
@@ -54,12 +54,12 @@ struct Wire {
     error: Option<hyper::Error>,
 }
 
-type Driver = Pin<Box<http1::Connection<Socket, Full<Bytes>>>>;
+type Driver = Pin<Box<http1::Connection<RemoteSocket, Full<Bytes>>>>;
 
 // === impl Pool ===
 
-impl Pool {
-    pub(super) fn new(connector: Connector) -> Arc<Self> {
+impl ConnectionPool {
+    pub(super) fn new(connector: RemoteConnector) -> Arc<Self> {
         Arc::new(Self { connector, idle: Mutex::default() })
     }
 
@@ -69,7 +69,7 @@ impl Pool {
         self: &Arc<Self>,
         to: &Uri,
         mut request: Request<Full<Bytes>>,
-    ) -> Result<Response<Answer>, SendError> {
+    ) -> Result<Response<PooledBody>, RemoteSendError> {
         loop {
             let (mut wire, kept) = match self.take() {
                 Some(wire) => (wire, true),
@@ -78,29 +78,29 @@ impl Pool {
             let error = match wire.exchange(request).await {
                 Ok(response) => {
                     let pool = self.clone();
-                    return Ok(response.map(|body| Answer { body, wire: Some(wire), pool }));
+                    return Ok(response.map(|body| PooledBody { body, wire: Some(wire), pool }));
                 }
                 Err(error) => error,
             };
             let (error, unsent) = error;
             match unsent.filter(|_| kept) {
                 Some(unsent) => request = unsent,
-                None => return Err(SendError::Sent(error)),
+                None => return Err(RemoteSendError::Sent(error)),
             }
         }
     }
 
-    async fn connect(&self, to: &Uri) -> Result<Wire, SendError> {
+    async fn connect(&self, to: &Uri) -> Result<PooledConnection, RemoteSendError> {
         let mut connector = self.connector.clone();
-        poll_fn(|context| connector.poll_ready(context)).await.map_err(SendError::Connect)?;
-        let stream = connector.call(to.clone()).await.map_err(SendError::Connect)?;
-        let (sender, driver) = http1::handshake(stream).await.map_err(SendError::Sent)?;
-        Ok(Wire { sender, driver: Some(Box::pin(driver)), error: None })
+        poll_fn(|context| connector.poll_ready(context)).await.map_err(RemoteSendError::Connect)?;
+        let stream = connector.call(to.clone()).await.map_err(RemoteSendError::Connect)?;
+        let (sender, driver) = http1::handshake(stream).await.map_err(RemoteSendError::Sent)?;
+        Ok(PooledConnection { sender, driver: Some(Box::pin(driver)), error: None })
     }
 
     /// The connection that was kept last, unless it has been for too long. The server may have closed it meanwhile:
     /// then it does not take the request, and that is told.
-    fn take(&self) -> Option<Wire> {
+    fn take(&self) -> Option<PooledConnection> {
         loop {
             let (wire, since) = self.idle().pop()?;
             if since.elapsed() < IDLE_TIMEOUT && wire.sender.is_ready() {
@@ -109,7 +109,7 @@ impl Pool {
         }
     }
 
-    fn keep(&self, wire: Wire) {
+    fn keep(&self, wire: PooledConnection) {
         let mut idle = self.idle();
         if idle.len() >= MAX_IDLE_CONNECTIONS || idle.first().is_some_and(|(_, since)| since.elapsed() >= IDLE_TIMEOUT)
         {
@@ -118,14 +118,14 @@ impl Pool {
         idle.push((wire, Instant::now()));
     }
 
-    fn idle(&self) -> MutexGuard<'_, Vec<(Wire, Instant)>> {
+    fn idle(&self) -> MutexGuard<'_, Vec<(PooledConnection, Instant)>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 // === impl Wire ===
 
-impl Wire {
+impl PooledConnection {
     /// Moves bytes, both ways.
     fn drive(&mut self, context: &mut Context<'_>) {
         drive(&mut self.driver, &mut self.error, context);
@@ -164,7 +164,7 @@ fn drive(driver: &mut Option<Driver>, error: &mut Option<hyper::Error>, context:
 
 // === impl Answer ===
 
-impl Body for Answer {
+impl Body for PooledBody {
     type Data = Bytes;
     type Error = hyper::Error;
 

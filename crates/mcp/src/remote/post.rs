@@ -8,19 +8,19 @@ use hyper::{
     Method as Verb, Response, Uri,
     header::{HeaderName, HeaderValue},
 };
-use prism_core::wire::{EnvelopeError, Frame, Kind, Message, envelope::own_number};
+use prism_core::wire::{EnvelopeError, Frame, Message, MessageKind, envelope::own_number};
 use serde::Deserialize;
 use tokio::time::{sleep, timeout};
 use tracing::debug;
 
 use super::{
-    Failure, Target, Transport,
-    headers::{self, Lane, SESSION_ID},
-    pool::Answer,
-    reading::{self, Content, Piece, Reading},
-    report::{Says, Voice},
+    RemoteFailure, RemoteTarget, Transport,
+    headers::{self, ProtocolHeaders, SESSION_ID},
+    pool::PooledBody,
+    reading::{self, EventReader, ResponseContent, StreamPiece},
+    report::{ReportContent, TaskReporter},
     request_id, returned,
-    stream::{self, Cursor, Refused},
+    stream::{self, StreamCursor, StreamRefusal},
 };
 
 /// How long a note may take to be accepted. Requests have deadlines elsewhere.
@@ -32,9 +32,9 @@ const ERROR_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_RESUMES: u32 = 5;
 
 /// A message that is about to leave.
-pub(super) struct Job {
-    pub(super) target: Arc<Target>,
-    pub(super) voice: Voice,
+pub(super) struct PostJob {
+    pub(super) target: Arc<RemoteTarget>,
+    pub(super) voice: TaskReporter,
     pub(super) to: Uri,
     /// `Mcp-Param-*` headers, without that prefix.
     pub(super) params: Vec<(String, String)>,
@@ -42,23 +42,23 @@ pub(super) struct Job {
     pub(super) along: Vec<(HeaderName, HeaderValue)>,
     pub(super) message: Message,
     /// What the request says of its session. Empty in the modern era, and where there is no session yet.
-    pub(super) lane: Lane,
+    pub(super) lane: ProtocolHeaders,
 }
 
 /// How a request ended.
-enum End {
+enum PostEnd {
     /// With this as the last word.
-    With(Box<Says>),
+    With(Box<ReportContent>),
     /// The last word was said, and this body is left to be read.
-    Said(Option<Answer>),
+    Said(Option<PooledBody>),
 }
 
-impl Job {
+impl PostJob {
     /// Sends a request, and reads until it is answered.
     pub(super) async fn request(mut self, id: u64) {
         let end = match self.post().await {
-            Ok(response) => self.read(id, response, Opening::No).await,
-            Err(failure) => End::with(Says::Failed(failure)),
+            Ok(response) => self.read(id, response, OpeningAnswer::No).await,
+            Err(failure) => PostEnd::with(ReportContent::Failed(failure)),
         };
         self.finish(end).await;
     }
@@ -67,14 +67,14 @@ impl Job {
     pub(super) async fn initialize(mut self, id: u64) {
         let response = match self.post().await {
             Ok(response) => response,
-            Err(failure) => return self.voice.say(Says::Failed(failure)).await,
+            Err(failure) => return self.voice.say(ReportContent::Failed(failure)).await,
         };
         let status = response.status().as_u16();
-        let end = self.read(id, response, Opening::Yes).await;
+        let end = self.read(id, response, OpeningAnswer::Yes).await;
         // That is how servers of the older transport answer a POST to the URL of their stream (mcp-eras 4.1).
         let end = match end {
-            End::With(otherwise) if matches!(status, 400 | 404 | 405) && self.target.may_probe() => {
-                End::with(Says::NotStreamable { message: self.message.clone(), otherwise })
+            PostEnd::With(otherwise) if matches!(status, 400 | 404 | 405) && self.target.may_probe() => {
+                PostEnd::with(ReportContent::NotStreamable { message: self.message.clone(), otherwise })
             }
             end => end,
         };
@@ -85,14 +85,14 @@ impl Job {
     pub(super) async fn request_over_sse(mut self) {
         let end = match self.post().await {
             Ok(response) if response.status().is_success() => {
-                self.voice.say(Says::Taken).await;
-                End::Said(Some(response.into_body()))
+                self.voice.say(ReportContent::Taken).await;
+                PostEnd::Said(Some(response.into_body()))
             }
             Ok(response) => match request_id(&self.message) {
-                Some(id) => End::with(self.refused(id, response).await),
-                None => End::Said(None),
+                Some(id) => PostEnd::with(self.refused(id, response).await),
+                None => PostEnd::Said(None),
             },
-            Err(failure) => End::with(Says::Failed(failure)),
+            Err(failure) => PostEnd::with(ReportContent::Failed(failure)),
         };
         self.finish(end).await;
     }
@@ -111,12 +111,12 @@ impl Job {
         let delivered = match timeout(patience, &mut delivery).await {
             Ok(delivered) => {
                 let accepted = matches!(delivered, Some((true, _)));
-                voice.say(Says::Greeted { number, accepted }).await;
+                voice.say(ReportContent::Greeted { number, accepted }).await;
                 delivered
             }
             // It is not given up, but the rest waits no longer.
             Err(_) => {
-                voice.say(Says::Greeted { number, accepted: true }).await;
+                voice.say(ReportContent::Greeted { number, accepted: true }).await;
                 delivery.await
             }
         };
@@ -125,15 +125,15 @@ impl Job {
         }
     }
 
-    async fn finish(self, end: End) {
+    async fn finish(self, end: PostEnd) {
         match end {
-            End::With(says) => self.voice.say(*says).await,
-            End::Said(Some(body)) => reading::drain(body).await,
-            End::Said(None) => {}
+            PostEnd::With(says) => self.voice.say(*says).await,
+            PostEnd::Said(Some(body)) => reading::drain(body).await,
+            PostEnd::Said(None) => {}
         }
     }
 
-    async fn post(&mut self) -> Result<Response<Answer>, Failure> {
+    async fn post(&mut self) -> Result<Response<PooledBody>, RemoteFailure> {
         let headers = || {
             let own = headers::of_post(&self.target, &self.message, &self.params, &self.lane);
             headers::along(own, &self.along)
@@ -143,7 +143,7 @@ impl Job {
     }
 
     /// Delivers a note: whether it was accepted, and what is left to be read. `None` if there is no response.
-    async fn deliver(&mut self) -> Option<(bool, Answer)> {
+    async fn deliver(&mut self) -> Option<(bool, PooledBody)> {
         let response = match timeout(NOTE_TIMEOUT, self.post()).await {
             Ok(Ok(response)) => response,
             Ok(Err(failure)) => {
@@ -165,47 +165,47 @@ impl Job {
     }
 
     /// What a 404 says to a request of a session. To others it is a status like any other.
-    fn session_lost(&self, status: u16) -> Option<Says> {
+    fn session_lost(&self, status: u16) -> Option<ReportContent> {
         let session = self.lane.session.clone().filter(|_| status == 404)?;
-        Some(Says::SessionLost { session, message: self.message.clone() })
+        Some(ReportContent::SessionLost { session, message: self.message.clone() })
     }
 
     // --- The response to a request ---
 
-    async fn read(&mut self, id: u64, response: Response<Answer>, opening: Opening) -> End {
+    async fn read(&mut self, id: u64, response: Response<PooledBody>, opening: OpeningAnswer) -> PostEnd {
         let status = response.status().as_u16();
         if let Some(head) = returned::brought_back(response.headers()) {
-            self.voice.say(Says::Told(head)).await;
+            self.voice.say(ReportContent::Told(head)).await;
         }
         if !response.status().is_success() {
-            return End::with(match self.session_lost(status) {
+            return PostEnd::with(match self.session_lost(status) {
                 Some(lost) => lost,
                 None => self.refused(id, response).await,
             });
         }
-        if opening == Opening::Yes {
+        if opening == OpeningAnswer::Yes {
             self.lane.session = response.headers().get(SESSION_ID).cloned();
             if let Some(session) = &mut self.lane.session {
                 session.set_sensitive(true);
             }
         }
-        let not_mcp = |why: String| End::with(Says::Failed(Failure::NotMcp { why }));
+        let not_mcp = |why: String| PostEnd::with(ReportContent::Failed(RemoteFailure::NotMcp { why }));
         match reading::content(response.headers()) {
-            Content::Json if status != 202 => {
+            ResponseContent::Json if status != 202 => {
                 match reading::whole(response.into_body(), self.target.max_message_bytes()).await {
                     Ok(bytes) => self.read_whole(id, bytes, opening).await,
-                    Err(failure) => End::with(Says::Failed(failure)),
+                    Err(failure) => PostEnd::with(ReportContent::Failed(failure)),
                 }
             }
-            Content::Events => self.read_events(id, response.into_body(), opening).await,
-            Content::Json | Content::Unnamed => {
+            ResponseContent::Events => self.read_events(id, response.into_body(), opening).await,
+            ResponseContent::Json | ResponseContent::Unnamed => {
                 not_mcp(format!("the server answered a request with {status} and no answer"))
             }
-            Content::Other(kind) => not_mcp(format!("the server answered a request with {kind:?}")),
+            ResponseContent::Other(kind) => not_mcp(format!("the server answered a request with {kind:?}")),
         }
     }
 
-    async fn read_whole(&mut self, id: u64, bytes: Bytes, opening: Opening) -> End {
+    async fn read_whole(&mut self, id: u64, bytes: Bytes, opening: OpeningAnswer) -> PostEnd {
         let mut answer = None;
         for part in reading::messages(bytes) {
             match Message::parse(part) {
@@ -217,29 +217,29 @@ impl Job {
                         EnvelopeError::Shape(_) => "the server's answer is not a JSON-RPC 2.0 message".to_owned(),
                         error => error.to_string(),
                     };
-                    return End::with(Says::Failed(Failure::NotMcp { why }));
+                    return PostEnd::with(ReportContent::Failed(RemoteFailure::NotMcp { why }));
                 }
             }
         }
         match answer {
             Some(message) => {
                 self.answer(message, opening).await;
-                End::Said(None)
+                PostEnd::Said(None)
             }
             None => {
                 let why = "the server's answer does not answer the request".to_owned();
-                End::with(Says::Failed(Failure::NotMcp { why }))
+                PostEnd::with(ReportContent::Failed(RemoteFailure::NotMcp { why }))
             }
         }
     }
 
     /// Reads the request's stream, and resumes it where that is possible, until the answer has come.
-    async fn read_events(&mut self, id: u64, body: Answer, opening: Opening) -> End {
-        let mut cursor = Cursor::default();
-        let mut reading = Reading::new(body, self.target.max_message_bytes());
+    async fn read_events(&mut self, id: u64, body: PooledBody, opening: OpeningAnswer) -> PostEnd {
+        let mut cursor = StreamCursor::default();
+        let mut reading = EventReader::new(body, self.target.max_message_bytes());
         loop {
             match reading.next().await {
-                Piece::Event { name, data } if reading::is_message(name.as_deref()) => {
+                StreamPiece::Event { name, data } if reading::is_message(name.as_deref()) => {
                     cursor.moved();
                     let mut answered = false;
                     for part in reading::messages(data) {
@@ -250,23 +250,25 @@ impl Job {
                             }
                             Ok(message) => self.pass_on(&message).await,
                             // The link counts what is no message.
-                            Err(_) => self.voice.say(Says::Message(Frame::Line(part))).await,
+                            Err(_) => self.voice.say(ReportContent::Message(Frame::Line(part))).await,
                         }
                     }
                     if answered {
-                        return End::Said(Some(reading.into_body()));
+                        return PostEnd::Said(Some(reading.into_body()));
                     }
                 }
-                Piece::Event { .. } => {}
-                Piece::TooLong => {
-                    return End::with(Says::Failed(Failure::TooLarge { limit: self.target.max_message_bytes() }));
+                StreamPiece::Event { .. } => {}
+                StreamPiece::TooLong => {
+                    return PostEnd::with(ReportContent::Failed(RemoteFailure::TooLarge {
+                        limit: self.target.max_message_bytes(),
+                    }));
                 }
-                Piece::End => {
+                StreamPiece::End => {
                     cursor.ended(&reading);
                     drop(reading);
                     match self.resume(&mut cursor).await {
-                        Some(body) => reading = Reading::new(body, self.target.max_message_bytes()),
-                        None => return End::with(Says::Failed(Failure::Cut)),
+                        Some(body) => reading = EventReader::new(body, self.target.max_message_bytes()),
+                        None => return PostEnd::with(ReportContent::Failed(RemoteFailure::Cut)),
                     }
                 }
             }
@@ -274,7 +276,7 @@ impl Job {
     }
 
     /// Opens a stream again that ended before the answer. The request itself is never sent twice: it may be at work.
-    async fn resume(&self, cursor: &mut Cursor) -> Option<Answer> {
+    async fn resume(&self, cursor: &mut StreamCursor) -> Option<PooledBody> {
         // 2026-07-28 has no event ids; before it, a stream without them cannot be resumed.
         if self.message.params().meta_version.is_some() {
             return None;
@@ -283,8 +285,8 @@ impl Job {
             sleep(cursor.pause()).await;
             match stream::open(&self.target, &self.lane, cursor).await {
                 Ok(body) => return Some(body),
-                Err(Refused::ForGood | Refused::Unknown) => return None,
-                Err(Refused::ForNow) => cursor.failed(),
+                Err(StreamRefusal::ForGood | StreamRefusal::Unknown) => return None,
+                Err(StreamRefusal::ForNow) => cursor.failed(),
             }
         }
         None
@@ -292,47 +294,47 @@ impl Job {
 
     /// Passes on what came before the answer.
     async fn pass_on(&self, message: &Message) {
-        if message.kind() == Kind::Response {
+        if message.kind() == MessageKind::Response {
             // What answers another request belongs into its response. Here it would only be taken for somebody's.
             debug!("The server answered a request in the response to another; it is dropped");
         } else {
-            self.voice.say(Says::Message(Frame::Line(message.bytes().clone()))).await;
+            self.voice.say(ReportContent::Message(Frame::Line(message.bytes().clone()))).await;
         }
     }
 
-    async fn answer(&mut self, message: Message, opening: Opening) {
+    async fn answer(&mut self, message: Message, opening: OpeningAnswer) {
         self.target.found(Transport::StreamableHttp);
-        if opening == Opening::Yes && !message.failed() {
+        if opening == OpeningAnswer::Yes && !message.failed() {
             self.lane.version = negotiated(&message);
-            self.voice.say(Says::Opened(std::mem::take(&mut self.lane))).await;
+            self.voice.say(ReportContent::Opened(std::mem::take(&mut self.lane))).await;
         }
-        self.voice.say(Says::Answer(message)).await;
+        self.voice.say(ReportContent::Answer(message)).await;
     }
 
     /// What a status that says no means. A JSON-RPC error in the body says more than any status.
-    async fn refused(&self, id: u64, response: Response<Answer>) -> Says {
+    async fn refused(&self, id: u64, response: Response<PooledBody>) -> ReportContent {
         let status = response.status().as_u16();
         if matches!(status, 401 | 403) {
-            return Says::Failed(Failure::Unauthorized { status });
+            return ReportContent::Failed(RemoteFailure::Unauthorized { status });
         }
         let body = timeout(ERROR_TIMEOUT, reading::whole(response.into_body(), MAX_ERROR_BYTES)).await;
         let message = body.ok().and_then(Result::ok).and_then(|bytes| Message::parse(bytes).ok());
         match message.filter(|message| answers(message, id)) {
-            Some(message) => Says::Answer(message),
-            None => Says::Failed(Failure::Status { status }),
+            Some(message) => ReportContent::Answer(message),
+            None => ReportContent::Failed(RemoteFailure::Status { status }),
         }
     }
 }
 
-impl End {
-    fn with(says: Says) -> Self {
+impl PostEnd {
+    fn with(says: ReportContent) -> Self {
         Self::With(Box::new(says))
     }
 }
 
 /// Whether an answer opens a session.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Opening {
+enum OpeningAnswer {
     Yes,
     No,
 }
@@ -340,20 +342,20 @@ enum Opening {
 /// Whether it is the answer to the request in whose response it came. A server that could not read the id leaves it
 /// out, or gives null.
 fn answers(message: &Message, id: u64) -> bool {
-    message.kind() == Kind::Response && (message.id().is_none() || message.id().and_then(own_number) == Some(id))
+    message.kind() == MessageKind::Response && (message.id().is_none() || message.id().and_then(own_number) == Some(id))
 }
 
 /// The revision that the server chose.
 fn negotiated(message: &Message) -> Option<HeaderValue> {
     #[derive(Deserialize)]
-    struct Answer {
-        result: Chosen,
+    struct InitializeResponse {
+        result: InitializeResult,
     }
     #[derive(Deserialize)]
-    struct Chosen {
+    struct InitializeResult {
         #[serde(rename = "protocolVersion")]
         version: String,
     }
-    let answer: Answer = serde_json::from_slice(message.bytes()).ok()?;
+    let answer: InitializeResponse = serde_json::from_slice(message.bytes()).ok()?;
     HeaderValue::from_str(&answer.result.version).ok()
 }

@@ -5,11 +5,11 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::{HeaderMap, body::Body, header::CONTENT_TYPE};
-use prism_core::wire::sse::{Event, Events};
+use prism_core::wire::sse::{SseEvent, SseSplitter};
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 
-use super::{Failure, pool::Answer};
+use super::{RemoteFailure, pool::PooledBody};
 
 /// What is read of a body that nobody wants, so that its connection can be used again, and how long that may take.
 const MAX_DRAINED_BYTES: usize = 64 << 10;
@@ -19,7 +19,7 @@ const EVENT_OVERHEAD_BYTES: usize = 64 << 10;
 
 /// What a response says it carries.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Content {
+pub enum ResponseContent {
     Json,
     Events,
     Other(String),
@@ -27,16 +27,16 @@ pub enum Content {
 }
 
 /// An event stream that is being read.
-pub struct Reading {
-    body: Answer,
-    events: Events,
+pub struct EventReader {
+    body: PooledBody,
+    events: SseSplitter,
     limit: usize,
     /// Bytes since the last event's end, as far as that can be seen without reading them twice.
     since_event: usize,
 }
 
 /// What is next on an event stream.
-pub enum Piece {
+pub enum StreamPiece {
     Event {
         name: Option<Box<str>>,
         data: Bytes,
@@ -46,28 +46,30 @@ pub enum Piece {
     End,
 }
 
-pub fn content(headers: &HeaderMap) -> Content {
-    let Some(value) = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()) else { return Content::Unnamed };
+pub fn content(headers: &HeaderMap) -> ResponseContent {
+    let Some(value) = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()) else {
+        return ResponseContent::Unnamed;
+    };
     let kind = value.split(';').next().unwrap_or_default().trim();
     if kind.eq_ignore_ascii_case("application/json") {
-        Content::Json
+        ResponseContent::Json
     } else if kind.eq_ignore_ascii_case("text/event-stream") {
-        Content::Events
+        ResponseContent::Events
     } else {
-        Content::Other(kind.chars().take(64).collect())
+        ResponseContent::Other(kind.chars().take(64).collect())
     }
 }
 
 /// Reads a whole body. One that came in one piece is not copied.
-pub async fn whole(mut body: Answer, limit: usize) -> Result<Bytes, Failure> {
-    let too_large = Failure::TooLarge { limit };
+pub async fn whole(mut body: PooledBody, limit: usize) -> Result<Bytes, RemoteFailure> {
+    let too_large = RemoteFailure::TooLarge { limit };
     if body.size_hint().lower() > limit as u64 {
         return Err(too_large);
     }
     let mut first = Bytes::new();
     let mut all = BytesMut::new();
     while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(|_| Failure::Cut)?.into_data() else { continue };
+        let Ok(data) = frame.map_err(|_| RemoteFailure::Cut)?.into_data() else { continue };
         if first.len().max(all.len()) + data.len() > limit {
             return Err(too_large);
         }
@@ -85,7 +87,7 @@ pub async fn whole(mut body: Answer, limit: usize) -> Result<Bytes, Failure> {
 }
 
 /// Reads what is left of a response, within reason, so that its connection can be used again.
-pub async fn drain(mut body: Answer) {
+pub async fn drain(mut body: PooledBody) {
     let mut read = 0;
     let all = async {
         while read <= MAX_DRAINED_BYTES
@@ -120,24 +122,24 @@ pub fn is_message(name: Option<&str>) -> bool {
 
 // === impl Reading ===
 
-impl Reading {
-    pub fn new(body: Answer, limit: usize) -> Self {
-        Self { body, events: Events::new(limit), limit, since_event: 0 }
+impl EventReader {
+    pub fn new(body: PooledBody, limit: usize) -> Self {
+        Self { body, events: SseSplitter::new(limit), limit, since_event: 0 }
     }
 
     /// The next event with data. Cancel safe. An event that is over the limit is not waited for: it may never end.
-    pub async fn next(&mut self) -> Piece {
+    pub async fn next(&mut self) -> StreamPiece {
         loop {
             if let Some(event) = self.events.next_event() {
                 self.since_event = 0;
                 return match event {
-                    Event::Data { name, data } => Piece::Event { name, data },
-                    Event::TooLong => Piece::TooLong,
+                    SseEvent::Data { name, data } => StreamPiece::Event { name, data },
+                    SseEvent::TooLong => StreamPiece::TooLong,
                 };
             }
             if self.since_event > self.limit + EVENT_OVERHEAD_BYTES {
                 self.since_event = 0;
-                return Piece::TooLong;
+                return StreamPiece::TooLong;
             }
             match self.body.frame().await {
                 Some(Ok(frame)) => {
@@ -147,7 +149,7 @@ impl Reading {
                     self.since_event = if ends { 0 } else { self.since_event + data.len() };
                     self.events.push(data);
                 }
-                Some(Err(_)) | None => return Piece::End,
+                Some(Err(_)) | None => return StreamPiece::End,
             }
         }
     }
@@ -160,7 +162,7 @@ impl Reading {
         self.events.retry_ms().map(Duration::from_millis)
     }
 
-    pub fn into_body(self) -> Answer {
+    pub fn into_body(self) -> PooledBody {
         self.body
     }
 }

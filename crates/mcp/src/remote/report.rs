@@ -4,30 +4,30 @@ use hyper::{HeaderMap, Uri, header::HeaderValue};
 use prism_core::wire::{Frame, Message};
 use tokio::sync::mpsc;
 
-use super::{Failure, headers::Lane};
+use super::{RemoteFailure, headers::ProtocolHeaders};
 
 /// What a task tells its `Remote`.
-pub(super) struct Report {
-    pub(super) from: Source,
-    pub(super) says: Says,
+pub(super) struct TaskReport {
+    pub(super) from: ReportSource,
+    pub(super) says: ReportContent,
 }
 
 /// Who tells it.
 #[derive(Clone, Copy)]
-pub(super) enum Source {
+pub(super) enum ReportSource {
     Request(u64),
     Note,
     Stream(u64),
 }
 
 /// What there is to tell.
-pub(super) enum Says {
+pub(super) enum ReportContent {
     Message(Frame),
     /// What of the response's head concerns whoever asked.
     Told(HeaderMap),
     /// The request's answer. It is over.
     Answer(Message),
-    Failed(Failure),
+    Failed(RemoteFailure),
     /// The request was accepted and will be answered elsewhere.
     Taken,
     SessionLost {
@@ -37,7 +37,7 @@ pub(super) enum Says {
     /// The stream of the session could not be opened again: the server has forgotten it.
     SessionGone,
     /// The answer to `initialize`, which follows, brought this.
-    Opened(Lane),
+    Opened(ProtocolHeaders),
     /// The server refused `initialize` in a way that servers of the older transport do.
     NotStreamable {
         message: Message,
@@ -53,11 +53,11 @@ pub(super) enum Says {
     /// The older transport's stream is open, and messages go there.
     Endpoint(Uri),
     /// The older transport's stream is no more.
-    Lost(Lost),
+    Lost(SseLoss),
 }
 
 /// The end of the older transport's stream.
-pub(super) struct Lost {
+pub(super) struct SseLoss {
     pub(super) why: String,
     /// The server answered, and there is no such stream.
     pub(super) refused: bool,
@@ -65,15 +65,15 @@ pub(super) struct Lost {
 
 /// A task's end of the channel.
 #[derive(Clone)]
-pub(super) struct Voice {
-    pub(super) from: Source,
-    pub(super) reports: mpsc::Sender<Report>,
+pub(super) struct TaskReporter {
+    pub(super) from: ReportSource,
+    pub(super) reports: mpsc::Sender<TaskReport>,
 }
 
-impl Voice {
+impl TaskReporter {
     /// Reports something. Waits while the link is behind: that is what slows a server down that says too much.
-    pub(super) async fn say(&self, says: Says) {
+    pub(super) async fn say(&self, says: ReportContent) {
         // Nobody listens any more: the Remote is being dropped, and this task with it.
-        let _ = self.reports.send(Report { from: self.from, says }).await;
+        let _ = self.reports.send(TaskReport { from: self.from, says }).await;
     }
 }

@@ -12,12 +12,12 @@ use hyper_util::rt::TokioIo;
 use tokio::net::{TcpStream, UnixStream};
 
 #[expect(clippy::large_enum_variant, reason = "it lives in the box of its connection")]
-pub(super) enum Socket {
+pub(super) enum RemoteSocket {
     Net(MaybeHttpsStream<TokioIo<TcpStream>>),
     Unix(TokioIo<UnixStream>),
 }
 
-impl Read for Socket {
+impl Read for RemoteSocket {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, to: ReadBufCursor<'_>) -> Poll<io::Result<()>> {
         match self.get_mut() {
             Self::Net(stream) => Pin::new(stream).poll_read(context, to),
@@ -26,7 +26,7 @@ impl Read for Socket {
     }
 }
 
-impl Write for Socket {
+impl Write for RemoteSocket {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self.get_mut() {
             Self::Net(stream) => Pin::new(stream).poll_write(context, bytes),

@@ -8,43 +8,43 @@ use hyper::{Method as Verb, Uri};
 use tokio::time::timeout;
 
 use super::{
-    Target, address,
-    headers::{self, Lane},
-    reading::{self, Content, Piece, Reading},
-    report::{Lost, Says, Voice},
+    RemoteTarget, address,
+    headers::{self, ProtocolHeaders},
+    reading::{self, EventReader, ResponseContent, StreamPiece},
+    report::{ReportContent, SseLoss, TaskReporter},
     stream,
 };
 
 /// Opens the stream, and reads it to its end.
-pub(super) async fn run(target: Arc<Target>, voice: Voice) {
+pub(super) async fn run(target: Arc<RemoteTarget>, voice: TaskReporter) {
     let patience = target.patience.endpoint;
     let opened = timeout(patience, open(&target)).await;
     let late = |_| Err(lost(format!("the server named no endpoint within {} s", patience.as_secs())));
     let (mut reading, endpoint) = match opened.unwrap_or_else(late) {
         Ok(opened) => opened,
-        Err(lost) => return voice.say(Says::Lost(lost)).await,
+        Err(lost) => return voice.say(ReportContent::Lost(lost)).await,
     };
-    voice.say(Says::Endpoint(endpoint)).await;
+    voice.say(ReportContent::Endpoint(endpoint)).await;
     while stream::forward(&mut reading, &voice).await {}
-    voice.say(Says::Lost(lost("the server's event stream ended".to_owned()))).await;
+    voice.say(ReportContent::Lost(lost("the server's event stream ended".to_owned()))).await;
 }
 
-async fn open(target: &Target) -> Result<(Reading, Uri), Lost> {
-    let headers = || headers::of_get(target, &Lane::default(), None);
+async fn open(target: &RemoteTarget) -> Result<(EventReader, Uri), SseLoss> {
+    let headers = || headers::of_get(target, &ProtocolHeaders::default(), None);
     let sent = target.send(Verb::GET, &target.url, headers, Bytes::new()).await;
     let (url, response) = sent.map_err(|failure| lost(format!("the event stream did not open: {failure}")))?;
     let status = response.status().as_u16();
-    if !response.status().is_success() || reading::content(response.headers()) != Content::Events {
+    if !response.status().is_success() || reading::content(response.headers()) != ResponseContent::Events {
         let why = format!("the server answered {status} and no event stream");
         // An outage says nothing about the transport.
-        return Err(Lost { why, refused: !matches!(status, 401 | 403 | 408 | 429 | 500..=599) });
+        return Err(SseLoss { why, refused: !matches!(status, 401 | 403 | 408 | 429 | 500..=599) });
     }
-    let mut reading = Reading::new(response.into_body(), target.max_message_bytes());
+    let mut reading = EventReader::new(response.into_body(), target.max_message_bytes());
     let named = match reading.next().await {
-        Piece::Event { name, data } if name.as_deref() == Some("endpoint") => data,
-        Piece::End => return Err(lost("the event stream ended before it named an endpoint".to_owned())),
-        Piece::Event { .. } | Piece::TooLong => {
-            return Err(Lost { why: "the event stream begins with no endpoint".to_owned(), refused: true });
+        StreamPiece::Event { name, data } if name.as_deref() == Some("endpoint") => data,
+        StreamPiece::End => return Err(lost("the event stream ended before it named an endpoint".to_owned())),
+        StreamPiece::Event { .. } | StreamPiece::TooLong => {
+            return Err(SseLoss { why: "the event stream begins with no endpoint".to_owned(), refused: true });
         }
     };
     let endpoint = std::str::from_utf8(&named).ok().and_then(|text| address::resolve(&url, text));
@@ -58,6 +58,6 @@ async fn open(target: &Target) -> Result<(Reading, Uri), Lost> {
     }
 }
 
-fn lost(why: String) -> Lost {
-    Lost { why, refused: false }
+fn lost(why: String) -> SseLoss {
+    SseLoss { why, refused: false }
 }

@@ -13,11 +13,11 @@ use tokio::time::sleep;
 use tracing::debug;
 
 use super::{
-    Failure, Target,
-    headers::{self, Lane},
-    pool::Answer,
-    reading::{self, Content, Piece, Reading},
-    report::{Says, Voice},
+    RemoteFailure, RemoteTarget,
+    headers::{self, ProtocolHeaders},
+    pool::PooledBody,
+    reading::{self, EventReader, ResponseContent, StreamPiece},
+    report::{ReportContent, TaskReporter},
 };
 
 /// How long to wait before a stream is opened again, unless the server says otherwise.
@@ -30,7 +30,7 @@ const MIN_BACKOFF: Duration = Duration::from_millis(100);
 const WORTHWHILE: Duration = Duration::from_secs(10);
 
 /// How far a stream was read, and when to try again.
-pub(super) struct Cursor {
+pub(super) struct StreamCursor {
     last_id: Option<HeaderValue>,
     retry: Duration,
     /// Attempts in a row that failed.
@@ -42,7 +42,7 @@ pub(super) struct Cursor {
 }
 
 /// Why there is no stream.
-pub(super) enum Refused {
+pub(super) enum StreamRefusal {
     ForGood,
     ForNow,
     /// There is no such session, or no such stream.
@@ -50,82 +50,90 @@ pub(super) enum Refused {
 }
 
 /// Reads the stream of a session for as long as there is one.
-pub(super) async fn listen(target: Arc<Target>, lane: Lane, voice: Voice) {
-    let mut cursor = Cursor::default();
+pub(super) async fn listen(target: Arc<RemoteTarget>, lane: ProtocolHeaders, voice: TaskReporter) {
+    let mut cursor = StreamCursor::default();
     let (mut first, mut was_open) = (true, false);
     loop {
         let opened = open(&target, &lane, &mut cursor).await;
         if std::mem::take(&mut first) {
-            voice.say(Says::Listening).await;
+            voice.say(ReportContent::Listening).await;
         }
         match opened {
             Ok(body) => {
                 was_open = true;
-                let mut reading = Reading::new(body, target.max_message_bytes());
+                let mut reading = EventReader::new(body, target.max_message_bytes());
                 while forward(&mut reading, &voice).await {
                     cursor.moved();
                 }
                 cursor.ended(&reading);
             }
             // Most servers have none, and say so.
-            Err(Refused::ForGood) => return,
+            Err(StreamRefusal::ForGood) => return,
             // It was there before.
-            Err(Refused::Unknown) if was_open && lane.session.is_some() => return voice.say(Says::SessionGone).await,
-            Err(Refused::Unknown) => return,
-            Err(Refused::ForNow) => cursor.failed(),
+            Err(StreamRefusal::Unknown) if was_open && lane.session.is_some() => {
+                return voice.say(ReportContent::SessionGone).await;
+            }
+            Err(StreamRefusal::Unknown) => return,
+            Err(StreamRefusal::ForNow) => cursor.failed(),
         }
         sleep(cursor.pause()).await;
     }
 }
 
 /// Passes on the next message of a stream that belongs to no request; false at its end.
-pub(super) async fn forward(reading: &mut Reading, voice: &Voice) -> bool {
+pub(super) async fn forward(reading: &mut EventReader, voice: &TaskReporter) -> bool {
     match reading.next().await {
-        Piece::Event { name, data } if reading::is_message(name.as_deref()) => {
+        StreamPiece::Event { name, data } if reading::is_message(name.as_deref()) => {
             for part in reading::messages(data) {
-                voice.say(Says::Message(Frame::Line(part))).await;
+                voice.say(ReportContent::Message(Frame::Line(part))).await;
             }
         }
-        Piece::Event { .. } => {}
+        StreamPiece::Event { .. } => {}
         // Whom it concerned was thrown away with it.
-        Piece::TooLong => voice.say(Says::Message(Frame::TooLong { head: Bytes::new(), tail: Bytes::new() })).await,
-        Piece::End => return false,
+        StreamPiece::TooLong => {
+            voice.say(ReportContent::Message(Frame::TooLong { head: Bytes::new(), tail: Bytes::new() })).await
+        }
+        StreamPiece::End => return false,
     }
     true
 }
 
 /// Opens a stream, or opens it again where it was left.
-pub(super) async fn open(target: &Target, lane: &Lane, cursor: &mut Cursor) -> Result<Answer, Refused> {
+pub(super) async fn open(
+    target: &RemoteTarget,
+    lane: &ProtocolHeaders,
+    cursor: &mut StreamCursor,
+) -> Result<PooledBody, StreamRefusal> {
     let headers = || headers::of_get(target, lane, cursor.last_id.as_ref());
     let (_, response) = target.send(Verb::GET, &target.url, headers, Bytes::new()).await.map_err(|failure| {
         debug!(failure = failure.name(), "A stream did not open");
-        if matches!(failure, Failure::Redirected { .. }) { Refused::ForGood } else { Refused::ForNow }
+        if matches!(failure, RemoteFailure::Redirected { .. }) { StreamRefusal::ForGood } else { StreamRefusal::ForNow }
     })?;
     let status = response.status().as_u16();
     match status {
-        200 if reading::content(response.headers()) == Content::Events => {
+        200 if reading::content(response.headers()) == ResponseContent::Events => {
             cursor.opened();
             Ok(response.into_body())
         }
         // The server is busy, or has not noticed yet that the last stream ended: that passes.
         408 | 409 | 425 | 429 | 500..=599 if status != 501 => {
             debug!(status, "The server did not open a stream; it is asked again");
-            Err(Refused::ForNow)
+            Err(StreamRefusal::ForNow)
         }
-        404 => Err(Refused::Unknown),
-        _ => Err(Refused::ForGood),
+        404 => Err(StreamRefusal::Unknown),
+        _ => Err(StreamRefusal::ForGood),
     }
 }
 
 // === impl Cursor ===
 
-impl Default for Cursor {
+impl Default for StreamCursor {
     fn default() -> Self {
         Self { last_id: None, retry: RETRY, failures: 0, idle: 0, opened: Instant::now(), moved: false }
     }
 }
 
-impl Cursor {
+impl StreamCursor {
     fn opened(&mut self) {
         self.failures = 0;
         self.opened = Instant::now();
@@ -138,7 +146,7 @@ impl Cursor {
     }
 
     /// The stream ended: this is how far it got.
-    pub(super) fn ended(&mut self, reading: &Reading) {
+    pub(super) fn ended(&mut self, reading: &EventReader) {
         // Any text that came as an id can be sent back, but for control characters.
         let id = reading.last_id().map(|id| HeaderValue::from_bytes(id.as_bytes()).ok());
         if let Some(id) = id.filter(|id| *id != self.last_id) {

@@ -29,11 +29,11 @@ use tower_service::Service;
 use tracing::debug;
 
 use super::{
-    Failure, Transport, address,
+    RemoteFailure, Transport, address,
     credentials::{AfterRefusal, Credentials, CredentialsRefusal},
     headers,
-    pool::{Answer, Pool, SendError},
-    socket::Socket,
+    pool::{ConnectionPool, PooledBody, RemoteSendError},
+    socket::RemoteSocket,
 };
 
 /// How long it may take until there is a connection: name, TCP and TLS together.
@@ -46,23 +46,23 @@ const KEEP_ALIVE_TRIES: u32 = 4;
 const MAX_REDIRECTS: usize = 3;
 
 /// Where a server is, shared by all links of a destination.
-pub struct Target {
+pub struct RemoteTarget {
     pub url: Uri,
     /// What was configured, and may be. It can change from one connection to the next: secrets do.
     headers: RwLock<HeaderMap>,
     /// What opens the server, where that is more than what was configured.
     credentials: OnceLock<Arc<dyn Credentials>>,
     max_message_bytes: AtomicUsize,
-    pub(super) patience: Patience,
+    pub(super) patience: RemotePatience,
     configured: Option<Transport>,
     found: AtomicU8,
     host: HeaderValue,
-    pool: Arc<Pool>,
+    pool: Arc<ConnectionPool>,
 }
 
 /// How long we wait for what no link has a deadline for.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Patience {
+pub(super) struct RemotePatience {
     /// For a cancelled request of the legacy era to end by itself.
     pub(super) fade: Duration,
     /// For `notifications/initialized` to be accepted, before what came after it leaves all the same.
@@ -73,7 +73,7 @@ pub(super) struct Patience {
 
 /// Why there is no such target. The address is not repeated: it may hold a secret.
 #[derive(Debug, thiserror::Error)]
-pub enum TargetError {
+pub enum RemoteTargetError {
     #[error("the URL is not valid")]
     Url(#[source] hyper::http::uri::InvalidUri),
     #[error("the URL must begin with http:// or https:// and name a host")]
@@ -88,7 +88,7 @@ pub enum TargetError {
 
 /// Connects within [`CONNECT_TIMEOUT`]. The inner connectors know a limit for TCP only.
 #[derive(Clone)]
-pub(super) enum Connector {
+pub(super) enum RemoteConnector {
     Net(HttpsConnector<HttpConnector>),
     /// Whatever the URL says: its host is only what the server is told.
     Unix(Arc<Path>),
@@ -97,12 +97,12 @@ pub(super) enum Connector {
 type BoxError = Box<dyn Error + Send + Sync>;
 
 /// Turns configured headers into what goes with every request.
-fn checked(configured: Vec<(String, String)>) -> Result<HeaderMap, TargetError> {
+fn checked(configured: Vec<(String, String)>) -> Result<HeaderMap, RemoteTargetError> {
     let mut headers = HeaderMap::new();
     for (name, value) in configured {
         let key = HeaderName::from_bytes(name.as_bytes());
         let (Ok(key), Ok(mut value)) = (key, HeaderValue::from_str(&value)) else {
-            return Err(TargetError::Header { name });
+            return Err(RemoteTargetError::Header { name });
         };
         if headers::is_reserved(&key) {
             debug!(name, "A configured header is the protocol's own and is left out");
@@ -116,7 +116,7 @@ fn checked(configured: Vec<(String, String)>) -> Result<HeaderMap, TargetError> 
 
 // === impl Target ===
 
-impl Target {
+impl RemoteTarget {
     /// The longest message that the server may send.
     pub fn max_message_bytes(&self) -> usize {
         self.max_message_bytes.load(Ordering::Relaxed)
@@ -131,10 +131,10 @@ impl Target {
         headers: Vec<(String, String)>,
         transport: Option<Transport>,
         max_message_bytes: usize,
-    ) -> Result<Arc<Self>, TargetError> {
+    ) -> Result<Arc<Self>, RemoteTargetError> {
         let url = parse(url)?;
         let tls = if url.scheme() == Some(&Scheme::HTTPS) { trusted() } else { untrusting() };
-        let tls = tls.map_err(TargetError::Trust)?;
+        let tls = tls.map_err(RemoteTargetError::Trust)?;
         let target = Self::with_tls(url, headers, transport, max_message_bytes, tls)?;
         Ok(Arc::new(target))
     }
@@ -145,8 +145,8 @@ impl Target {
         url: &str,
         headers: Vec<(String, String)>,
         max_message_bytes: usize,
-    ) -> Result<Arc<Self>, TargetError> {
-        let connector = Connector::Unix(socket.into());
+    ) -> Result<Arc<Self>, RemoteTargetError> {
+        let connector = RemoteConnector::Unix(socket.into());
         let transport = Some(Transport::StreamableHttp);
         Ok(Arc::new(Self::with_connector(parse(url)?, headers, transport, max_message_bytes, connector)?))
     }
@@ -157,14 +157,14 @@ impl Target {
         transport: Option<Transport>,
         max_message_bytes: usize,
         tls: Arc<ClientConfig>,
-    ) -> Result<Self, TargetError> {
+    ) -> Result<Self, RemoteTargetError> {
         let mut http = HttpConnector::new();
         http.enforce_http(false);
         http.set_nodelay(true);
         http.set_keepalive(Some(KEEP_ALIVE));
         http.set_keepalive_interval(Some(KEEP_ALIVE_INTERVAL));
         http.set_keepalive_retries(Some(KEEP_ALIVE_TRIES));
-        let connector = Connector::Net(HttpsConnector::from((http, tls)));
+        let connector = RemoteConnector::Net(HttpsConnector::from((http, tls)));
         Self::with_connector(url, configured, transport, max_message_bytes, connector)
     }
 
@@ -173,17 +173,17 @@ impl Target {
         configured: Vec<(String, String)>,
         transport: Option<Transport>,
         max_message_bytes: usize,
-        connector: Connector,
-    ) -> Result<Self, TargetError> {
-        let pool = Pool::new(connector);
+        connector: RemoteConnector,
+    ) -> Result<Self, RemoteTargetError> {
+        let pool = ConnectionPool::new(connector);
         let host = url.authority().and_then(|authority| HeaderValue::from_str(authority.as_str()).ok());
-        let host = host.ok_or(TargetError::Scheme)?;
+        let host = host.ok_or(RemoteTargetError::Scheme)?;
         Ok(Self {
             url,
             headers: RwLock::new(checked(configured)?),
             credentials: OnceLock::new(),
             max_message_bytes: AtomicUsize::new(max_message_bytes),
-            patience: Patience::default(),
+            patience: RemotePatience::default(),
             configured: transport,
             found: AtomicU8::new(0),
             host,
@@ -192,7 +192,7 @@ impl Target {
     }
 
     /// Replaces what was configured, for the requests from now on.
-    pub fn set_headers(&self, configured: Vec<(String, String)>) -> Result<(), TargetError> {
+    pub fn set_headers(&self, configured: Vec<(String, String)>) -> Result<(), RemoteTargetError> {
         *self.headers.write().unwrap_or_else(PoisonError::into_inner) = checked(configured)?;
         Ok(())
     }
@@ -215,7 +215,7 @@ impl Target {
     }
 
     /// Whether a response that says no is worth another try.
-    async fn has_better(&self, offered: HeaderMap, response: &Response<Answer>) -> bool {
+    async fn has_better(&self, offered: HeaderMap, response: &Response<PooledBody>) -> bool {
         let Some(credentials) = self.credentials.get() else { return false };
         match CredentialsRefusal::read(response.status(), response.headers(), offered) {
             Some(refusal) => credentials.refused(&refusal).await == AfterRefusal::TryAgain,
@@ -259,7 +259,7 @@ impl Target {
         url: &Uri,
         headers: impl Fn() -> HeaderMap,
         body: Bytes,
-    ) -> Result<(Uri, Response<Answer>), Failure> {
+    ) -> Result<(Uri, Response<PooledBody>), RemoteFailure> {
         let mut url = url.clone();
         let (mut redirects, mut retried) = (0, false);
         loop {
@@ -282,12 +282,12 @@ impl Target {
                 return Ok((url, response));
             };
             let Some(next) = address::resolve(&url, location) else {
-                return Err(Failure::Redirected { to: "what is no URL".to_owned() });
+                return Err(RemoteFailure::Redirected { to: "what is no URL".to_owned() });
             };
             // Only these two keep method and body. Another origin must not see our credentials, nor the message.
             let keeps = matches!(status, 307 | 308) && address::same_origin(&url, &next);
             if !keeps || redirects == MAX_REDIRECTS {
-                return Err(Failure::Redirected { to: address::shown(&next) });
+                return Err(RemoteFailure::Redirected { to: address::shown(&next) });
             }
             redirects += 1;
             url = next;
@@ -295,14 +295,14 @@ impl Target {
     }
 }
 
-fn parse(url: &str) -> Result<Uri, TargetError> {
-    let url: Uri = url.parse().map_err(TargetError::Url)?;
+fn parse(url: &str) -> Result<Uri, RemoteTargetError> {
+    let url: Uri = url.parse().map_err(RemoteTargetError::Url)?;
     let known = [Scheme::HTTP, Scheme::HTTPS].iter().any(|scheme| url.scheme() == Some(scheme));
     if !known || url.host().is_none_or(str::is_empty) {
-        return Err(TargetError::Scheme);
+        return Err(RemoteTargetError::Scheme);
     }
     if url.authority().is_some_and(|authority| authority.as_str().contains('@')) {
-        return Err(TargetError::Credentials);
+        return Err(RemoteTargetError::Credentials);
     }
     Ok(url)
 }
@@ -330,14 +330,14 @@ pub(super) fn tls() -> io::Result<ConfigBuilder<ClientConfig, WantsVerifier>> {
 }
 
 /// What an error of the pool means to a request.
-fn failure(error: &SendError) -> Failure {
+fn failure(error: &RemoteSendError) -> RemoteFailure {
     match error {
-        SendError::Connect(error) => Failure::Unreachable { why: causes(error.as_ref()) },
-        SendError::Sent(error) if error.is_parse() => {
-            Failure::NotMcp { why: "the server's answer is not HTTP".to_owned() }
+        RemoteSendError::Connect(error) => RemoteFailure::Unreachable { why: causes(error.as_ref()) },
+        RemoteSendError::Sent(error) if error.is_parse() => {
+            RemoteFailure::NotMcp { why: "the server's answer is not HTTP".to_owned() }
         }
         // It may have been processed: nobody knows.
-        SendError::Sent(_) => Failure::Cut,
+        RemoteSendError::Sent(_) => RemoteFailure::Cut,
     }
 }
 
@@ -355,7 +355,7 @@ fn causes(error: &(dyn Error + 'static)) -> String {
     text
 }
 
-impl Default for Patience {
+impl Default for RemotePatience {
     fn default() -> Self {
         Self { fade: Duration::from_secs(30), greeting: Duration::from_secs(10), endpoint: Duration::from_secs(10) }
     }
@@ -363,8 +363,8 @@ impl Default for Patience {
 
 // === impl Connector ===
 
-impl Service<Uri> for Connector {
-    type Response = Socket;
+impl Service<Uri> for RemoteConnector {
+    type Response = RemoteSocket;
     type Error = BoxError;
     type Future = Pin<Box<dyn Future<Output = Result<Self::Response, BoxError>> + Send>>;
 
@@ -379,8 +379,8 @@ impl Service<Uri> for Connector {
         let mut connector = self.clone();
         let connecting = async move {
             match &mut connector {
-                Self::Net(connector) => connector.call(uri).await.map(Socket::Net),
-                Self::Unix(path) => Ok(Socket::Unix(TokioIo::new(UnixStream::connect(path).await?))),
+                Self::Net(connector) => connector.call(uri).await.map(RemoteSocket::Net),
+                Self::Unix(path) => Ok(RemoteSocket::Unix(TokioIo::new(UnixStream::connect(path).await?))),
             }
         };
         Box::pin(async move {

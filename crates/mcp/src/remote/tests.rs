@@ -39,7 +39,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{Arrival, Failure, Remote, Target, Transport, target};
+use super::{RemoteConnection, RemoteEvent, RemoteFailure, RemoteTarget, Transport, target};
 
 /// Longer than anything here takes.
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -81,9 +81,9 @@ struct Flow(mpsc::Sender<io::Result<Bytes>>);
 
 /// A remote and its server. Whichever is waited for, both are driven.
 struct Bench {
-    remote: Remote,
+    remote: RemoteConnection,
     server: Server,
-    arrived: VecDeque<Arrival>,
+    arrived: VecDeque<RemoteEvent>,
 }
 
 fn message(text: &str) -> Message {
@@ -112,14 +112,14 @@ fn note(number: usize) -> String {
     format!(r#"{{"jsonrpc":"2.0","method":"notifications/progress","params":{{"progressToken":{number}}}}}"#)
 }
 
-fn target(url: &str) -> Arc<Target> {
-    Target::new(url, Vec::new(), None, LIMIT).unwrap()
+fn target(url: &str) -> Arc<RemoteTarget> {
+    RemoteTarget::new(url, Vec::new(), None, LIMIT).unwrap()
 }
 
 /// A target that waits for nothing longer than `patience`.
-fn hasty(url: &str, transport: Option<Transport>, patience: Duration) -> Arc<Target> {
-    let mut target = Arc::into_inner(Target::new(url, Vec::new(), transport, LIMIT).unwrap()).unwrap();
-    target.patience = target::Patience { fade: patience, greeting: patience, endpoint: patience };
+fn hasty(url: &str, transport: Option<Transport>, patience: Duration) -> Arc<RemoteTarget> {
+    let mut target = Arc::into_inner(RemoteTarget::new(url, Vec::new(), transport, LIMIT).unwrap()).unwrap();
+    target.patience = target::RemotePatience { fade: patience, greeting: patience, endpoint: patience };
     Arc::new(target)
 }
 
@@ -128,13 +128,13 @@ async fn within<T>(what: &str, future: impl Future<Output = T>) -> T {
 }
 
 /// The arrival as `about: text`, for comparing.
-fn shown(arrival: Arrival) -> String {
+fn shown(arrival: RemoteEvent) -> String {
     match arrival {
-        Arrival::Message { about, frame: Frame::Line(line) } => {
+        RemoteEvent::Message { about, frame: Frame::Line(line) } => {
             let about = about.map_or("-".to_owned(), |id| id.to_string());
             format!("{about}: {}", String::from_utf8(line.to_vec()).unwrap())
         }
-        Arrival::Answer { about, message } => {
+        RemoteEvent::Answer { about, message } => {
             format!("{about}: {}", String::from_utf8(message.bytes().to_vec()).unwrap())
         }
         other => format!("{other:?}"),
@@ -296,8 +296,8 @@ impl Bench {
         Self::with(server, target)
     }
 
-    fn with(server: Server, target: Arc<Target>) -> Self {
-        Self { remote: Remote::open(target), server, arrived: VecDeque::new() }
+    fn with(server: Server, target: Arc<RemoteTarget>) -> Self {
+        Self { remote: RemoteConnection::open(target), server, arrived: VecDeque::new() }
     }
 
     /// A bench after the handshake of the legacy era, with session `s1`. The server has no stream of its own.
@@ -314,7 +314,7 @@ impl Bench {
     async fn open(&mut self, session: &str) {
         self.remote.send(message(INITIALIZE));
         self.asked().await.initialized(session).await;
-        assert!(matches!(self.arrival().await, Arrival::Answer { about: 1, .. }));
+        assert!(matches!(self.arrival().await, RemoteEvent::Answer { about: 1, .. }));
         self.remote.send(message(INITIALIZED));
         self.asked().await.status(202).await;
     }
@@ -341,7 +341,7 @@ impl Bench {
         }
     }
 
-    async fn arrival(&mut self) -> Arrival {
+    async fn arrival(&mut self) -> RemoteEvent {
         match self.arrived.pop_front() {
             Some(arrival) => arrival,
             None => within("an arrival", self.remote.next()).await,
@@ -352,9 +352,9 @@ impl Bench {
         shown(self.arrival().await)
     }
 
-    async fn failure(&mut self) -> (u64, Failure) {
+    async fn failure(&mut self) -> (u64, RemoteFailure) {
         match self.arrival().await {
-            Arrival::Failed { id, failure } => (id, failure),
+            RemoteEvent::Failed { id, failure } => (id, failure),
             other => panic!("{other:?} is no failure"),
         }
     }

@@ -2,38 +2,40 @@
 
 use std::sync::Arc;
 
-use prism_core::mesh::Path;
+use prism_core::mesh::WakePath;
 
-use super::{AgentFacts, Bell, Contact, Doing, Inside, Poll, Probe, Rung, WakeAdapter, inside};
+use super::{
+    AgentFacts, DaemonChannels, Doing, PollKind, ProbeOutcome, RingOutcome, WakeAdapter, WakeBell, WakeContact, inside,
+};
 
 const ABSENT: &str = "no prism acp stands in front of this agent: let the editor start it as prism acp -- COMMAND";
 
-pub(super) struct Acp {
-    inside: Arc<dyn Inside>,
+pub(super) struct AcpAdapter {
+    inside: Arc<dyn DaemonChannels>,
 }
 
 // === impl Acp ===
 
-impl Acp {
-    pub(super) fn new(inside: Arc<dyn Inside>) -> Self {
+impl AcpAdapter {
+    pub(super) fn new(inside: Arc<dyn DaemonChannels>) -> Self {
         Self { inside }
     }
 }
 
-impl WakeAdapter for Acp {
-    fn path(&self) -> Path {
-        Path::Acp
+impl WakeAdapter for AcpAdapter {
+    fn path(&self) -> WakePath {
+        WakePath::Acp
     }
 
-    fn attach(&self, agent: &Arc<AgentFacts>) -> Option<Contact> {
+    fn attach(&self, agent: &Arc<AgentFacts>) -> Option<WakeContact> {
         Some(inside::contact(agent))
     }
 
-    fn probe<'a>(&'a self, contact: &'a Contact) -> Doing<'a, Probe> {
+    fn probe<'a>(&'a self, contact: &'a WakeContact) -> Doing<'a, ProbeOutcome> {
         Box::pin(async { inside::probe(self.inside.as_ref(), self.path(), contact, ABSENT) })
     }
 
-    fn ring<'a>(&'a self, contact: &'a Contact, bell: &'a Bell) -> Doing<'a, Rung> {
-        Box::pin(async { inside::rung(contact, self.inside.finish(Poll::Acp, &contact.session, bell), ABSENT) })
+    fn ring<'a>(&'a self, contact: &'a WakeContact, bell: &'a WakeBell) -> Doing<'a, RingOutcome> {
+        Box::pin(async { inside::rung(contact, self.inside.finish(PollKind::Acp, &contact.session, bell), ABSENT) })
     }
 }

@@ -7,38 +7,40 @@
 
 use std::sync::Arc;
 
-use prism_core::mesh::Path;
+use prism_core::mesh::WakePath;
 
-use super::{AgentFacts, Bell, Contact, Doing, Inside, Poll, Probe, Rung, WakeAdapter, inside};
+use super::{
+    AgentFacts, DaemonChannels, Doing, PollKind, ProbeOutcome, RingOutcome, WakeAdapter, WakeBell, WakeContact, inside,
+};
 
 const ABSENT: &str = "no prism stdio with a channel waits for this agent: only Claude Code has one";
 
-pub(super) struct Channel {
-    inside: Arc<dyn Inside>,
+pub(super) struct ChannelAdapter {
+    inside: Arc<dyn DaemonChannels>,
 }
 
 // === impl Channel ===
 
-impl Channel {
-    pub(super) fn new(inside: Arc<dyn Inside>) -> Self {
+impl ChannelAdapter {
+    pub(super) fn new(inside: Arc<dyn DaemonChannels>) -> Self {
         Self { inside }
     }
 }
 
-impl WakeAdapter for Channel {
-    fn path(&self) -> Path {
-        Path::Channel
+impl WakeAdapter for ChannelAdapter {
+    fn path(&self) -> WakePath {
+        WakePath::Channel
     }
 
-    fn attach(&self, agent: &Arc<AgentFacts>) -> Option<Contact> {
+    fn attach(&self, agent: &Arc<AgentFacts>) -> Option<WakeContact> {
         agent.client.has_channel.then(|| inside::contact(agent))
     }
 
-    fn probe<'a>(&'a self, contact: &'a Contact) -> Doing<'a, Probe> {
+    fn probe<'a>(&'a self, contact: &'a WakeContact) -> Doing<'a, ProbeOutcome> {
         Box::pin(async { inside::probe(self.inside.as_ref(), self.path(), contact, ABSENT) })
     }
 
-    fn ring<'a>(&'a self, contact: &'a Contact, bell: &'a Bell) -> Doing<'a, Rung> {
-        Box::pin(async { inside::rung(contact, self.inside.finish(Poll::Channel, &contact.session, bell), ABSENT) })
+    fn ring<'a>(&'a self, contact: &'a WakeContact, bell: &'a WakeBell) -> Doing<'a, RingOutcome> {
+        Box::pin(async { inside::rung(contact, self.inside.finish(PollKind::Channel, &contact.session, bell), ABSENT) })
     }
 }

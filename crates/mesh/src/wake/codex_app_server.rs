@@ -12,15 +12,15 @@ mod tests;
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use prism_core::mesh::Path;
+use prism_core::mesh::WakePath;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
-use self::wire::{Failed, Wire};
+use self::wire::{AppServerConnection, AppServerError};
 use super::{
-    AgentFacts, Bell, Contact, Doing, Probe, Rung, To, WakeAdapter, Why,
-    loopback::Server,
-    secret::{Pointed, Secrets},
+    AgentFacts, ContactAddress, Doing, ProbeOutcome, RingOutcome, WakeAdapter, WakeBell, WakeContact, Why,
+    loopback::LoopbackServer,
+    secret::{PointedSecrets, SecretPointer},
     told,
 };
 
@@ -30,37 +30,37 @@ const DEADLINE: Duration = Duration::from_secs(5);
 const MAX_THREADS: usize = 16;
 const EXAMPLE: &str = "ws://127.0.0.1:4500 or unix:///run/user/1000/codex.sock";
 
-pub(super) struct CodexAppServer {
-    secrets: Secrets,
+pub(super) struct CodexAdapter {
+    secrets: PointedSecrets,
     deadline: Duration,
 }
 
 /// A thread in an app-server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Thread {
-    server: Address,
+pub(super) struct CodexThread {
+    server: AppServerAddress,
     /// `None`: the only one that the server has loaded.
     id: Option<String>,
     /// Where the token is.
-    token: Option<Pointed>,
+    token: Option<SecretPointer>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Address {
-    Net(Server),
+enum AppServerAddress {
+    Net(LoopbackServer),
     Unix(PathBuf),
 }
 
 /// What a thread is doing.
-enum State {
+enum CodexThreadState {
     Idle,
     Active,
 }
 
 // === impl CodexAppServer ===
 
-impl CodexAppServer {
-    pub(super) fn new(secrets: Secrets) -> Self {
+impl CodexAdapter {
+    pub(super) fn new(secrets: PointedSecrets) -> Self {
         Self { secrets, deadline: DEADLINE }
     }
 
@@ -68,20 +68,23 @@ impl CodexAppServer {
     async fn until<T>(
         &self,
         until: Instant,
-        late: fn(Why) -> Failed,
-        doing: impl Future<Output = Result<T, Failed>>,
-    ) -> Result<T, Failed> {
+        late: fn(Why) -> AppServerError,
+        doing: impl Future<Output = Result<T, AppServerError>>,
+    ) -> Result<T, AppServerError> {
         let why = || format!("the app-server did not answer within {:?}", self.deadline).into();
         timeout_at(until, doing).await.unwrap_or_else(|_| Err(late(why())))
     }
 
     /// Connects, says who we are, and finds the thread.
-    async fn enter(&self, thread: &Thread) -> Result<(Wire, String, State), Failed> {
+    async fn enter(
+        &self,
+        thread: &CodexThread,
+    ) -> Result<(AppServerConnection, String, CodexThreadState), AppServerError> {
         let token = match &thread.token {
-            Some(token) => Some(self.secrets.look_up(token).await.map_err(|why| Failed::Broken(why.into()))?),
+            Some(token) => Some(self.secrets.look_up(token).await.map_err(|why| AppServerError::Broken(why.into()))?),
             None => None,
         };
-        let mut wire = Wire::connect(&thread.server, token.as_deref()).await?;
+        let mut wire = AppServerConnection::connect(&thread.server, token.as_deref()).await?;
         let client = json!({ "name": "prism", "title": "Prism", "version": env!("CARGO_PKG_VERSION") });
         wire.ask("initialize", json!({ "clientInfo": client })).await?;
         wire.note("initialized").await?;
@@ -93,44 +96,44 @@ impl CodexAppServer {
         let state = match read {
             Ok(read) => read["thread"]["status"]["type"].as_str().unwrap_or_default().to_owned(),
             // In so many words if it is not on disk either.
-            Err(Failed::Refused(why)) if why.contains("not loaded") || why.contains("not found") => {
+            Err(AppServerError::Refused(why)) if why.contains("not loaded") || why.contains("not found") => {
                 "notLoaded".to_owned()
             }
             Err(error) => return Err(error),
         };
         match state.as_str() {
-            "active" => Ok((wire, id, State::Active)),
-            "notLoaded" => Err(Failed::Nobody(NOT_LOADED.into())),
+            "active" => Ok((wire, id, CodexThreadState::Active)),
+            "notLoaded" => Err(AppServerError::Nobody(NOT_LOADED.into())),
             // One that has failed can be spoken to again; so can what a later version says.
-            _ => Ok((wire, id, State::Idle)),
+            _ => Ok((wire, id, CodexThreadState::Idle)),
         }
     }
 
-    async fn knock(&self, thread: &Thread, bell: &Bell) -> Result<(), Failed> {
+    async fn knock(&self, thread: &CodexThread, bell: &WakeBell) -> Result<(), AppServerError> {
         let until = Instant::now() + self.deadline;
         let ready = async {
             let (mut wire, id, state) = self.enter(thread).await?;
             let turn = match state {
-                State::Active => running_turn(&mut wire, &id).await?,
-                State::Idle => None,
+                CodexThreadState::Active => running_turn(&mut wire, &id).await?,
+                CodexThreadState::Idle => None,
             };
             Ok((wire, id, turn))
         };
-        let (mut wire, id, turn) = self.until(until, Failed::Broken, ready).await?;
+        let (mut wire, id, turn) = self.until(until, AppServerError::Broken, ready).await?;
         let input = json!([{ "type": "text", "text": &*bell.text }]);
         let asked = async {
             if let Some(turn) = turn {
                 let steer = json!({ "threadId": id, "expectedTurnId": turn, "input": input });
                 match wire.ask("turn/steer", steer).await {
                     // It ended meanwhile, or is none that can be steered: a turn of its own, then.
-                    Err(Failed::Refused(_)) => {}
+                    Err(AppServerError::Refused(_)) => {}
                     steered => return steered,
                 }
             }
             // While a turn is active 0.166 takes this for steering, so nothing is lost to a race.
             wire.ask("turn/start", json!({ "threadId": id, "input": input })).await
         };
-        self.until(until, Failed::Unanswered, asked).await.map(|_| ())
+        self.until(until, AppServerError::Unanswered, asked).await.map(|_| ())
     }
 }
 
@@ -138,14 +141,14 @@ const NOT_LOADED: &str =
     "that app-server has not this thread open: start Codex with codex --remote URL, and name the thread that it shows";
 
 /// The only thread that a person can be at. Codex has threads of its own besides, as to find a title.
-async fn only_thread(wire: &mut Wire) -> Result<String, Failed> {
+async fn only_thread(wire: &mut AppServerConnection) -> Result<String, AppServerError> {
     let loaded = wire.ask("thread/loaded/list", json!({ "limit": MAX_THREADS })).await?;
     let mut found = None;
     for id in loaded["data"].as_array().into_iter().flatten().filter_map(Value::as_str) {
         let read = match wire.ask("thread/read", json!({ "threadId": id, "includeTurns": false })).await {
             Ok(read) => read,
             // It has gone meanwhile.
-            Err(Failed::Refused(_)) => continue,
+            Err(AppServerError::Refused(_)) => continue,
             Err(error) => return Err(error),
         };
         let thread = &read["thread"];
@@ -153,17 +156,17 @@ async fn only_thread(wire: &mut Wire) -> Result<String, Failed> {
             continue;
         }
         if found.replace(id.to_owned()).is_some() {
-            return Err(Failed::Nobody(
+            return Err(AppServerError::Nobody(
                 "that app-server has several threads open: name one, as wake.codex_app_server.thread in prism_start"
                     .into(),
             ));
         }
     }
-    found.ok_or(Failed::Nobody(NOT_LOADED.into()))
+    found.ok_or(AppServerError::Nobody(NOT_LOADED.into()))
 }
 
 /// The turn that is under way. Not `thread/read` with its turns: that is the whole conversation.
-async fn running_turn(wire: &mut Wire, thread: &str) -> Result<Option<String>, Failed> {
+async fn running_turn(wire: &mut AppServerConnection, thread: &str) -> Result<Option<String>, AppServerError> {
     let newest = json!({ "threadId": thread, "limit": 1, "sortDirection": "desc" });
     match wire.ask("thread/turns/list", newest).await {
         Ok(turns) => {
@@ -171,44 +174,44 @@ async fn running_turn(wire: &mut Wire, thread: &str) -> Result<Option<String>, F
             Ok(turn["id"].as_str().filter(|_| turn["status"] == "inProgress").map(str::to_owned))
         }
         // An older server, or a thread of an older kind.
-        Err(Failed::Refused(_)) => Ok(None),
+        Err(AppServerError::Refused(_)) => Ok(None),
         Err(error) => Err(error),
     }
 }
 
-impl WakeAdapter for CodexAppServer {
-    fn path(&self) -> Path {
-        Path::CodexAppServer
+impl WakeAdapter for CodexAdapter {
+    fn path(&self) -> WakePath {
+        WakePath::CodexAppServer
     }
 
     fn check(&self, told: &Value) -> Result<(), String> {
-        let thread = Thread::read(told)?;
+        let thread = CodexThread::read(told)?;
         thread.token.map_or(Ok(()), |token| self.secrets.check(&token))
     }
 
-    fn attach(&self, agent: &Arc<AgentFacts>) -> Option<Contact> {
-        let thread = Thread::read(agent.wake.get(self.path().name())?).ok()?;
-        Some(Contact::new(agent, To::Codex(thread)))
+    fn attach(&self, agent: &Arc<AgentFacts>) -> Option<WakeContact> {
+        let thread = CodexThread::read(agent.wake.get(self.path().name())?).ok()?;
+        Some(WakeContact::new(agent, ContactAddress::Codex(thread)))
     }
 
-    fn probe<'a>(&'a self, contact: &'a Contact) -> Doing<'a, Probe> {
-        let To::Codex(thread) = &contact.to else { return Box::pin(async { Probe::misled() }) };
+    fn probe<'a>(&'a self, contact: &'a WakeContact) -> Doing<'a, ProbeOutcome> {
+        let ContactAddress::Codex(thread) = &contact.to else { return Box::pin(async { ProbeOutcome::misled() }) };
         Box::pin(async {
-            match self.until(Instant::now() + self.deadline, Failed::Broken, self.enter(thread)).await {
-                Ok(_) => Probe::There,
-                Err(error) => Probe::Absent(error.why()),
+            match self.until(Instant::now() + self.deadline, AppServerError::Broken, self.enter(thread)).await {
+                Ok(_) => ProbeOutcome::There,
+                Err(error) => ProbeOutcome::Absent(error.why()),
             }
         })
     }
 
-    fn ring<'a>(&'a self, contact: &'a Contact, bell: &'a Bell) -> Doing<'a, Rung> {
-        let To::Codex(thread) = &contact.to else { return Box::pin(async { Rung::misled() }) };
+    fn ring<'a>(&'a self, contact: &'a WakeContact, bell: &'a WakeBell) -> Doing<'a, RingOutcome> {
+        let ContactAddress::Codex(thread) = &contact.to else { return Box::pin(async { RingOutcome::misled() }) };
         Box::pin(async {
             match self.knock(thread, bell).await {
-                Ok(()) => Rung::Rang,
-                Err(Failed::Nobody(why)) => Rung::Uncaptured(why),
-                Err(Failed::Unanswered(why)) => Rung::Unanswered(why),
-                Err(error) => Rung::SendFailed(error.why()),
+                Ok(()) => RingOutcome::Rang,
+                Err(AppServerError::Nobody(why)) => RingOutcome::Uncaptured(why),
+                Err(AppServerError::Unanswered(why)) => RingOutcome::Unanswered(why),
+                Err(error) => RingOutcome::SendFailed(error.why()),
             }
         })
     }
@@ -216,17 +219,19 @@ impl WakeAdapter for CodexAppServer {
 
 // === impl Thread ===
 
-impl Thread {
+impl CodexThread {
     fn read(told: &Value) -> Result<Self, String> {
-        let told = told::Fields::read("codex_app_server", told, &["url", "thread", "secret", "token_file"])?;
+        let told = told::WakeFields::read("codex_app_server", told, &["url", "thread", "secret", "token_file"])?;
         let url = told.wanted("url")?;
         let server = match url.strip_prefix("unix://") {
-            Some(path) if path.starts_with('/') => Address::Unix(path.into()),
+            Some(path) if path.starts_with('/') => AppServerAddress::Unix(path.into()),
             Some(_) => return Err(told.wrong("url", &format!("must be an address on this machine, as in {EXAMPLE}"))),
-            None => Address::Net(Server::parse(url, "ws", EXAMPLE).map_err(|why| told.wrong("url", &why))?),
+            None => {
+                AppServerAddress::Net(LoopbackServer::parse(url, "ws", EXAMPLE).map_err(|why| told.wrong("url", &why))?)
+            }
         };
-        let named = told.text("secret")?.map(|name| Pointed::Named(name.to_owned()));
-        let in_file = told.file("token_file")?.map(Pointed::File);
+        let named = told.text("secret")?.map(|name| SecretPointer::Named(name.to_owned()));
+        let in_file = told.file("token_file")?.map(SecretPointer::File);
         if named.is_some() && in_file.is_some() {
             return Err(told.wrong("secret", "and token_file exclude each other"));
         }
@@ -236,7 +241,7 @@ impl Thread {
 
 // === impl Failed ===
 
-impl Failed {
+impl AppServerError {
     fn why(self) -> Why {
         match self {
             Self::Nobody(why) | Self::Broken(why) | Self::Unanswered(why) => why,

@@ -5,20 +5,23 @@ mod tests;
 
 use std::{path::Path as FilePath, sync::Arc};
 
-use prism_core::mesh::Path;
+use prism_core::mesh::WakePath;
 
-use super::{AgentFacts, Allowed, Bell, Contact, Doing, Probe, Rung, To, WakeAdapter, Why, program::Program};
+use super::{
+    AgentFacts, ContactAddress, Doing, ProbeOutcome, RingOutcome, WakeAdapter, WakeBell, WakeContact, WakeSettings,
+    Why, program::WakeProgram,
+};
 
-pub(super) struct Desktop {
+pub(super) struct DesktopAdapter {
     allowed: bool,
-    notify_send: Program,
+    notify_send: WakeProgram,
 }
 
 // === impl Desktop ===
 
-impl Desktop {
-    pub(super) fn new(allowed: &Allowed) -> Self {
-        Self { allowed: allowed.desktop, notify_send: Program::new("notify-send", &allowed.env) }
+impl DesktopAdapter {
+    pub(super) fn new(allowed: &WakeSettings) -> Self {
+        Self { allowed: allowed.desktop, notify_send: WakeProgram::new("notify-send", &allowed.env) }
     }
 
     /// Whether there is a screen to show anything on, as far as can be seen without showing anything.
@@ -36,31 +39,31 @@ impl Desktop {
     }
 }
 
-impl WakeAdapter for Desktop {
-    fn path(&self) -> Path {
-        Path::Desktop
+impl WakeAdapter for DesktopAdapter {
+    fn path(&self) -> WakePath {
+        WakePath::Desktop
     }
 
-    fn attach(&self, agent: &Arc<AgentFacts>) -> Option<Contact> {
-        self.allowed.then(|| Contact::new(agent, To::Person))
+    fn attach(&self, agent: &Arc<AgentFacts>) -> Option<WakeContact> {
+        self.allowed.then(|| WakeContact::new(agent, ContactAddress::Person))
     }
 
-    fn probe<'a>(&'a self, _contact: &'a Contact) -> Doing<'a, Probe> {
+    fn probe<'a>(&'a self, _contact: &'a WakeContact) -> Doing<'a, ProbeOutcome> {
         Box::pin(async {
             match self.screen() {
-                Ok(()) => Probe::There,
-                Err(why) => Probe::Absent(why),
+                Ok(()) => ProbeOutcome::There,
+                Err(why) => ProbeOutcome::Absent(why),
             }
         })
     }
 
-    fn ring<'a>(&'a self, contact: &'a Contact, bell: &'a Bell) -> Doing<'a, Rung> {
+    fn ring<'a>(&'a self, contact: &'a WakeContact, bell: &'a WakeBell) -> Doing<'a, RingOutcome> {
         Box::pin(async {
-            if contact.to != To::Person {
-                return Rung::misled();
+            if contact.to != ContactAddress::Person {
+                return RingOutcome::misled();
             }
             if let Err(why) = self.screen() {
-                return Rung::Uncaptured(why);
+                return RingOutcome::Uncaptured(why);
             }
             let title = format!("Prism: {} has a signal", bell.agent);
             // Bodies are markup.
@@ -68,8 +71,8 @@ impl WakeAdapter for Desktop {
             let body = body.replace('&', "&amp;").replace('<', "&lt;");
             let words = ["--app-name=Prism", "--icon=dialog-information", "--", &title, &body];
             match self.notify_send.run(words.map(str::to_owned).to_vec()).await {
-                Ok(_) => Rung::Rang,
-                Err(why) => Rung::SendFailed(format!("{why}: try notify-send hello in a terminal").into()),
+                Ok(_) => RingOutcome::Rang,
+                Err(why) => RingOutcome::SendFailed(format!("{why}: try notify-send hello in a terminal").into()),
             }
         })
     }

@@ -6,9 +6,12 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use prism_core::mesh::{ChatFailure, Path};
+use prism_core::mesh::{ChatFailure, WakePath};
 
-use super::{AgentFacts, Allowed, Bell, Contact, Doing, Inside, Probe, Rung, To, WakeAdapter};
+use super::{
+    AgentFacts, ContactAddress, DaemonChannels, Doing, ProbeOutcome, RingOutcome, WakeAdapter, WakeBell, WakeContact,
+    WakeSettings,
+};
 
 /// How long an editor may take to put the text into its chat.
 const DEADLINE: Duration = Duration::from_secs(5);
@@ -17,57 +20,61 @@ const SURFACES: [&str; 3] = ["cursor", "vscode", "void"];
 const ABSENT: &str = "no window of the agent's editor has its folder open and lets bells in: install Prism's plugin there \
                       and set prism.chat.wake";
 
-pub(super) struct EditorChat {
+pub(super) struct EditorChatAdapter {
     allowed: bool,
-    inside: Arc<dyn Inside>,
+    inside: Arc<dyn DaemonChannels>,
 }
 
 /// Where an agent's chat is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Chat {
+pub(super) struct ChatAddress {
     kind: &'static str,
     folder: Option<PathBuf>,
 }
 
 // === impl EditorChat ===
 
-impl EditorChat {
-    pub(super) fn new(allowed: &Allowed, inside: Arc<dyn Inside>) -> Self {
+impl EditorChatAdapter {
+    pub(super) fn new(allowed: &WakeSettings, inside: Arc<dyn DaemonChannels>) -> Self {
         Self { allowed: allowed.editor_chat, inside }
     }
 }
 
-impl WakeAdapter for EditorChat {
-    fn path(&self) -> Path {
-        Path::EditorChat
+impl WakeAdapter for EditorChatAdapter {
+    fn path(&self) -> WakePath {
+        WakePath::EditorChat
     }
 
-    fn attach(&self, agent: &Arc<AgentFacts>) -> Option<Contact> {
+    fn attach(&self, agent: &Arc<AgentFacts>) -> Option<WakeContact> {
         let kind = SURFACES.into_iter().find(|surface| *surface == agent.surface).filter(|_| self.allowed)?;
-        Some(Contact::new(agent, To::Chat(Chat { kind, folder: agent.workspace.clone() })))
+        Some(WakeContact::new(agent, ContactAddress::Chat(ChatAddress { kind, folder: agent.workspace.clone() })))
     }
 
-    fn probe<'a>(&'a self, contact: &'a Contact) -> Doing<'a, Probe> {
-        let To::Chat(Chat { kind, folder }) = &contact.to else { return Box::pin(async { Probe::misled() }) };
+    fn probe<'a>(&'a self, contact: &'a WakeContact) -> Doing<'a, ProbeOutcome> {
+        let ContactAddress::Chat(ChatAddress { kind, folder }) = &contact.to else {
+            return Box::pin(async { ProbeOutcome::misled() });
+        };
         Box::pin(async move {
             match self.inside.has_chat(kind, folder.as_deref()).await {
-                true => Probe::There,
-                false => Probe::Absent(ABSENT.into()),
+                true => ProbeOutcome::There,
+                false => ProbeOutcome::Absent(ABSENT.into()),
             }
         })
     }
 
-    fn ring<'a>(&'a self, contact: &'a Contact, bell: &'a Bell) -> Doing<'a, Rung> {
-        let To::Chat(Chat { kind, folder }) = &contact.to else { return Box::pin(async { Rung::misled() }) };
+    fn ring<'a>(&'a self, contact: &'a WakeContact, bell: &'a WakeBell) -> Doing<'a, RingOutcome> {
+        let ContactAddress::Chat(ChatAddress { kind, folder }) = &contact.to else {
+            return Box::pin(async { RingOutcome::misled() });
+        };
         Box::pin(async move {
             match self.inside.ring_chat(kind, folder.as_deref(), bell, DEADLINE).await {
-                Ok(()) => Rung::Rang,
-                Err(ChatFailure::Nobody) => Rung::Uncaptured(ABSENT.into()),
+                Ok(()) => RingOutcome::Rang,
+                Err(ChatFailure::Nobody) => RingOutcome::Uncaptured(ABSENT.into()),
                 Err(ChatFailure::Failed(why)) => {
-                    Rung::SendFailed(format!("the editor's chat did not take it: {why}").into())
+                    RingOutcome::SendFailed(format!("the editor's chat did not take it: {why}").into())
                 }
                 Err(ChatFailure::Unanswered(why)) => {
-                    Rung::Unanswered(format!("the editor's chat may not have taken it: {why}").into())
+                    RingOutcome::Unanswered(format!("the editor's chat may not have taken it: {why}").into())
                 }
             }
         })
@@ -83,8 +90,9 @@ mod tests {
     // M-03
     #[test]
     fn only_agents_that_live_in_an_editor_have_one_and_only_where_it_is_allowed() {
-        let adapter =
-            |editor_chat: bool| EditorChat::new(&Allowed { editor_chat, ..Allowed::default() }, wake::empty_house());
+        let adapter = |editor_chat: bool| {
+            EditorChatAdapter::new(&WakeSettings { editor_chat, ..WakeSettings::default() }, wake::empty_house())
+        };
         for (surface, has_one) in [("cursor", true), ("vscode", true), ("void", true), ("codex", false), ("", false)] {
             let agent = wake::agent(surface, json!({}));
             assert_eq!(adapter(true).attach(&agent).is_some(), has_one, "{surface}");
@@ -96,10 +104,11 @@ mod tests {
 
     #[tokio::test]
     async fn without_an_editor_it_is_said_what_is_missing() {
-        let adapter = EditorChat::new(&Allowed { editor_chat: true, ..Allowed::default() }, wake::empty_house());
+        let adapter =
+            EditorChatAdapter::new(&WakeSettings { editor_chat: true, ..WakeSettings::default() }, wake::empty_house());
         let contact = adapter.attach(&wake::agent("cursor", json!({}))).unwrap();
-        let Probe::Absent(why) = adapter.probe(&contact).await else { panic!("somebody is there") };
+        let ProbeOutcome::Absent(why) = adapter.probe(&contact).await else { panic!("somebody is there") };
         assert!(why.contains("prism.chat.wake"), "{why}");
-        assert_eq!(adapter.ring(&contact, &wake::bell()).await, Rung::Uncaptured(why));
+        assert_eq!(adapter.ring(&contact, &wake::bell()).await, RingOutcome::Uncaptured(why));
     }
 }

@@ -8,7 +8,7 @@ use tokio::net::{TcpStream, lookup_host};
 
 /// A server on this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Server {
+pub(super) struct LoopbackServer {
     host: String,
     port: u16,
     /// What stands before the paths that are asked for; without a slash at its end.
@@ -17,7 +17,7 @@ pub(super) struct Server {
 
 // === impl Server ===
 
-impl Server {
+impl LoopbackServer {
     /// Reads an address. The error says what one looks like, and does not repeat it: it may hold a password.
     pub(super) fn parse(url: &str, scheme: &str, example: &str) -> Result<Self, String> {
         let wrong = || format!("must be an address on this machine, as in {example}");
@@ -56,12 +56,12 @@ impl Server {
 
 #[cfg(test)]
 mod tests {
-    use super::Server;
+    use super::LoopbackServer;
 
     #[test]
     fn only_this_machine_is_an_address() {
         for good in ["http://127.0.0.1:4096", "http://localhost:1/", "http://[::1]:80/x", "http://127.9.9.9:5"] {
-            assert!(Server::parse(good, "http", "").is_ok(), "{good}");
+            assert!(LoopbackServer::parse(good, "http", "").is_ok(), "{good}");
         }
         for bad in [
             "http://example.com:80",
@@ -75,7 +75,7 @@ mod tests {
             "http://127.0.0.1:80/?a=b",
             "",
         ] {
-            assert!(Server::parse(bad, "http", "").is_err(), "{bad}");
+            assert!(LoopbackServer::parse(bad, "http", "").is_err(), "{bad}");
         }
     }
 }

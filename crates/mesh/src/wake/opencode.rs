@@ -10,16 +10,16 @@ mod tests;
 use std::{sync::Arc, time::Duration};
 
 use hyper::{Method, header::HeaderValue};
-use prism_core::mesh::Path;
+use prism_core::mesh::WakePath;
 use serde_json::{Value, json};
 use tokio::time::{Instant, timeout_at};
 
 use super::{
-    AgentFacts, Bell, Contact, Doing, Probe, Rung, To, WakeAdapter, Why,
-    http::{self, Answer, Line},
-    loopback::Server,
-    secret::{Pointed, Secrets},
-    told::Fields,
+    AgentFacts, ContactAddress, Doing, ProbeOutcome, RingOutcome, WakeAdapter, WakeBell, WakeContact, Why,
+    http::{self, LoopbackConnection, LoopbackResponse},
+    loopback::LoopbackServer,
+    secret::{PointedSecrets, SecretPointer},
+    told::WakeFields,
 };
 
 /// How long one ring may take: two requests. Measured: 40 ms.
@@ -28,22 +28,22 @@ const DEADLINE: Duration = Duration::from_secs(5);
 const USER: &str = "opencode";
 const KNOWN: [&str; 6] = ["url", "session", "username", "secret", "password_env", "password_file"];
 
-pub(super) struct Opencode {
-    secrets: Secrets,
+pub(super) struct OpencodeAdapter {
+    secrets: PointedSecrets,
     deadline: Duration,
 }
 
 /// A session of a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Prompted {
-    server: Server,
+pub(super) struct OpencodeSession {
+    server: LoopbackServer,
     session: String,
     user: String,
     /// Where the password is. It is never in a contact.
-    password: Option<Pointed>,
+    password: Option<SecretPointer>,
 }
 
-enum Failed {
+enum OpencodeError {
     /// The server is there, and the session is not.
     Nobody(Why),
     Broken(Why),
@@ -53,8 +53,8 @@ enum Failed {
 
 // === impl Opencode ===
 
-impl Opencode {
-    pub(super) fn new(secrets: Secrets) -> Self {
+impl OpencodeAdapter {
+    pub(super) fn new(secrets: PointedSecrets) -> Self {
         Self { secrets, deadline: DEADLINE }
     }
 
@@ -62,29 +62,29 @@ impl Opencode {
     async fn until<T>(
         &self,
         until: Instant,
-        late: fn(Why) -> Failed,
-        doing: impl Future<Output = Result<T, Failed>>,
-    ) -> Result<T, Failed> {
+        late: fn(Why) -> OpencodeError,
+        doing: impl Future<Output = Result<T, OpencodeError>>,
+    ) -> Result<T, OpencodeError> {
         let why = || format!("OpenCode did not answer within {:?}", self.deadline).into();
         timeout_at(until, doing).await.unwrap_or_else(|_| Err(late(why())))
     }
 
     /// The session as the server has it, and what opens the door.
-    async fn look(&self, at: &Prompted) -> Result<(Value, Option<HeaderValue>), Failed> {
+    async fn look(&self, at: &OpencodeSession) -> Result<(Value, Option<HeaderValue>), OpencodeError> {
         let authorization = self.authorization(at).await?;
         let path = format!("/session/{}", at.session);
-        let line = Line::open(&at.server).await.map_err(failed)?;
+        let line = LoopbackConnection::open(&at.server).await.map_err(failed)?;
         let answer = line.ask(Method::GET, &path, authorization.as_ref(), None).await;
         Ok((judged(answer)?.body, authorization))
     }
 
-    async fn prompt(&self, at: &Prompted, bell: &Bell) -> Result<(), Failed> {
+    async fn prompt(&self, at: &OpencodeSession, bell: &WakeBell) -> Result<(), OpencodeError> {
         let until = Instant::now() + self.deadline;
         let ready = async {
             let looked = self.look(at).await?;
-            Ok((looked, Line::open(&at.server).await.map_err(failed)?))
+            Ok((looked, LoopbackConnection::open(&at.server).await.map_err(failed)?))
         };
-        let ((session, authorization), line) = self.until(until, Failed::Broken, ready).await?;
+        let ((session, authorization), line) = self.until(until, OpencodeError::Broken, ready).await?;
         let mut prompt = json!({ "parts": [{ "type": "text", "text": &*bell.text }] });
         if let Some(agent) = session["agent"].as_str() {
             prompt["agent"] = json!(agent);
@@ -98,34 +98,34 @@ impl Opencode {
         }
         let path = format!("/session/{}/prompt_async", at.session);
         let asked = async { judged(line.ask(Method::POST, &path, authorization.as_ref(), Some(&prompt)).await) };
-        self.until(until, Failed::Unanswered, asked).await.map(|_| ())
+        self.until(until, OpencodeError::Unanswered, asked).await.map(|_| ())
     }
 
-    async fn authorization(&self, at: &Prompted) -> Result<Option<HeaderValue>, Failed> {
+    async fn authorization(&self, at: &OpencodeSession) -> Result<Option<HeaderValue>, OpencodeError> {
         let Some(password) = &at.password else { return Ok(None) };
-        let password = self.secrets.look_up(password).await.map_err(|why| Failed::Broken(why.into()))?;
+        let password = self.secrets.look_up(password).await.map_err(|why| OpencodeError::Broken(why.into()))?;
         let words = base64(format!("{}:{password}", at.user).as_bytes());
         let mut value = HeaderValue::from_str(&format!("Basic {words}"))
-            .map_err(|_| Failed::Broken("the password is none that a header can hold".into()))?;
+            .map_err(|_| OpencodeError::Broken("the password is none that a header can hold".into()))?;
         value.set_sensitive(true);
         Ok(Some(value))
     }
 }
 
 /// What an answer means.
-fn judged(answer: Result<Answer, http::Failed>) -> Result<Answer, Failed> {
-    let broken = |why: Why| Err(Failed::Broken(why));
+fn judged(answer: Result<LoopbackResponse, http::LoopbackError>) -> Result<LoopbackResponse, OpencodeError> {
+    let broken = |why: Why| Err(OpencodeError::Broken(why));
     match answer {
         Ok(answer) if (200..300).contains(&answer.status) => Ok(answer),
-        Ok(Answer { status: 401 | 403, .. }) => broken(
+        Ok(LoopbackResponse { status: 401 | 403, .. }) => broken(
             "OpenCode does not take the password: wake.opencode.password_env or password_file must lead to its \
              OPENCODE_SERVER_PASSWORD"
                 .into(),
         ),
-        Ok(Answer { status: 404, body }) if body["name"] == "NotFoundError" => Err(Failed::Nobody(
+        Ok(LoopbackResponse { status: 404, body }) if body["name"] == "NotFoundError" => Err(OpencodeError::Nobody(
             "OpenCode has no such session: name the one that is open, as wake.opencode.session in prism_start".into(),
         )),
-        Ok(Answer { status, .. }) => {
+        Ok(LoopbackResponse { status, .. }) => {
             broken(format!("OpenCode answered HTTP {status}: is it OpenCode that listens there?").into())
         }
         Err(error) => Err(failed(error)),
@@ -133,49 +133,51 @@ fn judged(answer: Result<Answer, http::Failed>) -> Result<Answer, Failed> {
 }
 
 /// Why there is no answer to judge.
-fn failed(error: http::Failed) -> Failed {
-    Failed::Broken(match error {
-        http::Failed::Unreachable(error) => {
+fn failed(error: http::LoopbackError) -> OpencodeError {
+    OpencodeError::Broken(match error {
+        http::LoopbackError::Unreachable(error) => {
             format!("no OpenCode listens there ({error}): start opencode --port PORT, or opencode serve --port PORT")
                 .into()
         }
-        http::Failed::Cut => "OpenCode hung up before it had answered: look at what it printed".into(),
+        http::LoopbackError::Cut => "OpenCode hung up before it had answered: look at what it printed".into(),
     })
 }
 
-impl WakeAdapter for Opencode {
-    fn path(&self) -> Path {
-        Path::Opencode
+impl WakeAdapter for OpencodeAdapter {
+    fn path(&self) -> WakePath {
+        WakePath::Opencode
     }
 
     fn check(&self, told: &Value) -> Result<(), String> {
-        let at = Prompted::read(told)?;
+        let at = OpencodeSession::read(told)?;
         at.password.map_or(Ok(()), |password| self.secrets.check(&password))
     }
 
-    fn attach(&self, agent: &Arc<AgentFacts>) -> Option<Contact> {
-        let at = Prompted::read(agent.wake.get(self.path().name())?).ok()?;
-        Some(Contact::new(agent, To::Opencode(at)))
+    fn attach(&self, agent: &Arc<AgentFacts>) -> Option<WakeContact> {
+        let at = OpencodeSession::read(agent.wake.get(self.path().name())?).ok()?;
+        Some(WakeContact::new(agent, ContactAddress::Opencode(at)))
     }
 
-    fn probe<'a>(&'a self, contact: &'a Contact) -> Doing<'a, Probe> {
-        let To::Opencode(at) = &contact.to else { return Box::pin(async { Probe::misled() }) };
+    fn probe<'a>(&'a self, contact: &'a WakeContact) -> Doing<'a, ProbeOutcome> {
+        let ContactAddress::Opencode(at) = &contact.to else { return Box::pin(async { ProbeOutcome::misled() }) };
         Box::pin(async {
-            match self.until(Instant::now() + self.deadline, Failed::Broken, self.look(at)).await {
-                Ok(_) => Probe::There,
-                Err(Failed::Nobody(why) | Failed::Broken(why) | Failed::Unanswered(why)) => Probe::Absent(why),
+            match self.until(Instant::now() + self.deadline, OpencodeError::Broken, self.look(at)).await {
+                Ok(_) => ProbeOutcome::There,
+                Err(OpencodeError::Nobody(why) | OpencodeError::Broken(why) | OpencodeError::Unanswered(why)) => {
+                    ProbeOutcome::Absent(why)
+                }
             }
         })
     }
 
-    fn ring<'a>(&'a self, contact: &'a Contact, bell: &'a Bell) -> Doing<'a, Rung> {
-        let To::Opencode(at) = &contact.to else { return Box::pin(async { Rung::misled() }) };
+    fn ring<'a>(&'a self, contact: &'a WakeContact, bell: &'a WakeBell) -> Doing<'a, RingOutcome> {
+        let ContactAddress::Opencode(at) = &contact.to else { return Box::pin(async { RingOutcome::misled() }) };
         Box::pin(async {
             match self.prompt(at, bell).await {
-                Ok(()) => Rung::Rang,
-                Err(Failed::Nobody(why)) => Rung::Uncaptured(why),
-                Err(Failed::Broken(why)) => Rung::SendFailed(why),
-                Err(Failed::Unanswered(why)) => Rung::Unanswered(why),
+                Ok(()) => RingOutcome::Rang,
+                Err(OpencodeError::Nobody(why)) => RingOutcome::Uncaptured(why),
+                Err(OpencodeError::Broken(why)) => RingOutcome::SendFailed(why),
+                Err(OpencodeError::Unanswered(why)) => RingOutcome::Unanswered(why),
             }
         })
     }
@@ -183,19 +185,19 @@ impl WakeAdapter for Opencode {
 
 // === impl Prompted ===
 
-impl Prompted {
+impl OpencodeSession {
     fn read(told: &Value) -> Result<Self, String> {
-        let told = Fields::read("opencode", told, &KNOWN)?;
-        let server = Server::parse(told.wanted("url")?, "http", "http://127.0.0.1:4096");
+        let told = WakeFields::read("opencode", told, &KNOWN)?;
+        let server = LoopbackServer::parse(told.wanted("url")?, "http", "http://127.0.0.1:4096");
         let server = server.map_err(|why| told.wrong("url", &why))?;
         let session = told.wanted("session")?;
         // It goes into a path.
         if !session.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-')) {
             return Err(told.wrong("session", "must be OpenCode's own name of the session, as in ses_…"));
         }
-        let named = told.text("secret")?.map(|name| Pointed::Named(name.to_owned()));
-        let in_env = told.text("password_env")?.map(|name| Pointed::Env(name.to_owned()));
-        let in_file = told.file("password_file")?.map(Pointed::File);
+        let named = told.text("secret")?.map(|name| SecretPointer::Named(name.to_owned()));
+        let in_env = told.text("password_env")?.map(|name| SecretPointer::Env(name.to_owned()));
+        let in_file = told.file("password_file")?.map(SecretPointer::File);
         if [&named, &in_env, &in_file].into_iter().flatten().count() > 1 {
             return Err(told.wrong("secret", "and password_env and password_file exclude each other"));
         }

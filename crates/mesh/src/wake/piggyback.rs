@@ -3,38 +3,38 @@
 
 use std::sync::Arc;
 
-use prism_core::mesh::Path;
+use prism_core::mesh::WakePath;
 
-use super::{AgentFacts, Bell, Contact, Doing, Inside, Probe, Rung, WakeAdapter, inside};
+use super::{AgentFacts, DaemonChannels, Doing, ProbeOutcome, RingOutcome, WakeAdapter, WakeBell, WakeContact, inside};
 
 const ABSENT: &str = "the agent has no session that a tool result could leave on";
 
-pub(super) struct Piggyback {
-    inside: Arc<dyn Inside>,
+pub(super) struct PiggybackAdapter {
+    inside: Arc<dyn DaemonChannels>,
 }
 
 // === impl Piggyback ===
 
-impl Piggyback {
-    pub(super) fn new(inside: Arc<dyn Inside>) -> Self {
+impl PiggybackAdapter {
+    pub(super) fn new(inside: Arc<dyn DaemonChannels>) -> Self {
         Self { inside }
     }
 }
 
-impl WakeAdapter for Piggyback {
-    fn path(&self) -> Path {
-        Path::Piggyback
+impl WakeAdapter for PiggybackAdapter {
+    fn path(&self) -> WakePath {
+        WakePath::Piggyback
     }
 
-    fn attach(&self, agent: &Arc<AgentFacts>) -> Option<Contact> {
+    fn attach(&self, agent: &Arc<AgentFacts>) -> Option<WakeContact> {
         Some(inside::contact(agent))
     }
 
-    fn probe<'a>(&'a self, contact: &'a Contact) -> Doing<'a, Probe> {
+    fn probe<'a>(&'a self, contact: &'a WakeContact) -> Doing<'a, ProbeOutcome> {
         Box::pin(async { inside::probe(self.inside.as_ref(), self.path(), contact, ABSENT) })
     }
 
-    fn ring<'a>(&'a self, contact: &'a Contact, bell: &'a Bell) -> Doing<'a, Rung> {
+    fn ring<'a>(&'a self, contact: &'a WakeContact, bell: &'a WakeBell) -> Doing<'a, RingOutcome> {
         Box::pin(async { inside::rung(contact, self.inside.arm_piggyback(&contact.session, bell), ABSENT) })
     }
 }

@@ -8,7 +8,7 @@ use std::{
     time::Duration,
 };
 
-use prism_os::ask::{AskError, ask};
+use prism_os::ask::{ProgramRunError, ask};
 use tokio::task::spawn_blocking;
 
 use prism_config::Env;
@@ -29,14 +29,14 @@ const HANDED_ON: [&str; 9] = [
 ];
 
 #[derive(Clone)]
-pub(super) struct Program {
+pub(super) struct WakeProgram {
     name: &'static str,
     env: BTreeMap<OsString, OsString>,
 }
 
 // === impl Program ===
 
-impl Program {
+impl WakeProgram {
     pub(super) fn new(name: &'static str, env: &Env) -> Self {
         let handed = |name: &&str| Some((OsString::from(name), env.var(name)?.to_owned()));
         Self { name, env: HANDED_ON.iter().filter_map(handed).collect() }
@@ -60,7 +60,7 @@ impl Program {
         match ran.await {
             Ok(Ok(answer)) if answer.success => Ok(String::from_utf8_lossy(&answer.stdout).into_owned()),
             Ok(Ok(_)) => Err(format!("{name} said no")),
-            Ok(Err(AskError::Start { .. })) => Err(format!("there is no {name} on the daemon's PATH")),
+            Ok(Err(ProgramRunError::Start { .. })) => Err(format!("there is no {name} on the daemon's PATH")),
             Ok(Err(error)) => Err(error.to_string()),
             Err(_) => Err(format!("{name} could not be run")),
         }

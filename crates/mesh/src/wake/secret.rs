@@ -17,17 +17,17 @@ use std::{
 
 use tokio::task::spawn_blocking;
 
-use super::Allowed;
+use super::WakeSettings;
 use prism_config::{
     Env, OWN_SECRETS,
-    secret::{self, Reference},
+    secret::{self, SecretReference},
 };
 
 /// The longest token. A longer file is none.
 const MAX_BYTES: u64 = 4096;
 
 #[derive(Clone)]
-pub(super) struct Secrets {
+pub(super) struct PointedSecrets {
     env: Arc<Env>,
     home: PathBuf,
     listed: Arc<BTreeMap<String, String>>,
@@ -35,7 +35,7 @@ pub(super) struct Secrets {
 
 /// Where an agent says that a secret is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Pointed {
+pub(super) enum SecretPointer {
     /// By its name in the person's config.
     Named(String),
     Env(String),
@@ -44,35 +44,35 @@ pub(super) enum Pointed {
 
 // === impl Secrets ===
 
-impl Secrets {
-    pub(super) fn new(allowed: &Allowed) -> Self {
-        let Allowed { env, home, secrets, .. } = allowed.clone();
+impl PointedSecrets {
+    pub(super) fn new(allowed: &WakeSettings) -> Self {
+        let WakeSettings { env, home, secrets, .. } = allowed.clone();
         Self { env: Arc::new(env), home, listed: Arc::new(secrets) }
     }
 
     /// Refuses what the person has not listed. The error is for the agent, and says what the person can add. (H9)
-    pub(super) fn check(&self, pointed: &Pointed) -> Result<(), String> {
+    pub(super) fn check(&self, pointed: &SecretPointer) -> Result<(), String> {
         self.listed(pointed).map(drop)
     }
 
     /// Returns a secret. The error is for a person and repeats nothing of it.
-    pub(super) async fn look_up(&self, pointed: &Pointed) -> Result<String, String> {
+    pub(super) async fn look_up(&self, pointed: &SecretPointer) -> Result<String, String> {
         match self.listed(pointed)? {
-            Reference::Variable(name) => self.in_env(name),
-            Reference::File(path) => self.in_file(Path::new(path)).await,
-            Reference::Keyring { .. } => Err("a keyring cannot be asked here".to_owned()),
+            SecretReference::Variable(name) => self.in_env(name),
+            SecretReference::File(path) => self.in_file(Path::new(path)).await,
+            SecretReference::Keyring { .. } => Err("a keyring cannot be asked here".to_owned()),
         }
     }
 
-    fn listed(&self, pointed: &Pointed) -> Result<Reference<'_>, String> {
+    fn listed(&self, pointed: &SecretPointer) -> Result<SecretReference<'_>, String> {
         let (name, wanted) = match pointed {
-            Pointed::Named(name) => (name.as_str(), "file:PATH".to_owned()),
-            Pointed::Env(variable) => ("NAME", format!("env:{variable}")),
-            Pointed::File(path) => ("NAME", format!("file:{}", path.display())),
+            SecretPointer::Named(name) => (name.as_str(), "file:PATH".to_owned()),
+            SecretPointer::Env(variable) => ("NAME", format!("env:{variable}")),
+            SecretPointer::File(path) => ("NAME", format!("file:{}", path.display())),
         };
         let found = match pointed {
-            Pointed::Named(name) => self.listed.get(name),
-            Pointed::Env(_) | Pointed::File(_) => self.listed.values().find(|listed| **listed == wanted),
+            SecretPointer::Named(name) => self.listed.get(name),
+            SecretPointer::Env(_) | SecretPointer::File(_) => self.listed.values().find(|listed| **listed == wanted),
         };
         found.and_then(|listed| secret::of_variable(listed)).ok_or_else(|| {
             format!(

@@ -3,38 +3,38 @@
 
 use std::sync::Arc;
 
-use prism_core::mesh::Path;
+use prism_core::mesh::WakePath;
 
-use super::{AgentFacts, Bell, Contact, Doing, Inside, Probe, Rung, WakeAdapter, inside};
+use super::{AgentFacts, DaemonChannels, Doing, ProbeOutcome, RingOutcome, WakeAdapter, WakeBell, WakeContact, inside};
 
 const ABSENT: &str = "the agent has no open stream";
 
-pub(super) struct Sse {
-    inside: Arc<dyn Inside>,
+pub(super) struct SseAdapter {
+    inside: Arc<dyn DaemonChannels>,
 }
 
 // === impl Sse ===
 
-impl Sse {
-    pub(super) fn new(inside: Arc<dyn Inside>) -> Self {
+impl SseAdapter {
+    pub(super) fn new(inside: Arc<dyn DaemonChannels>) -> Self {
         Self { inside }
     }
 }
 
-impl WakeAdapter for Sse {
-    fn path(&self) -> Path {
-        Path::Sse
+impl WakeAdapter for SseAdapter {
+    fn path(&self) -> WakePath {
+        WakePath::Sse
     }
 
-    fn attach(&self, agent: &Arc<AgentFacts>) -> Option<Contact> {
+    fn attach(&self, agent: &Arc<AgentFacts>) -> Option<WakeContact> {
         Some(inside::contact(agent))
     }
 
-    fn probe<'a>(&'a self, contact: &'a Contact) -> Doing<'a, Probe> {
+    fn probe<'a>(&'a self, contact: &'a WakeContact) -> Doing<'a, ProbeOutcome> {
         Box::pin(async { inside::probe(self.inside.as_ref(), self.path(), contact, ABSENT) })
     }
 
-    fn ring<'a>(&'a self, contact: &'a Contact, _bell: &'a Bell) -> Doing<'a, Rung> {
+    fn ring<'a>(&'a self, contact: &'a WakeContact, _bell: &'a WakeBell) -> Doing<'a, RingOutcome> {
         Box::pin(inside::asked(contact, self.inside.ring_stream(&contact.session), ABSENT))
     }
 }

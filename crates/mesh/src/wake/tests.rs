@@ -6,18 +6,19 @@ use std::{
     time::Duration,
 };
 
-use prism_core::mesh::{ChatFailure, Path};
+use prism_core::mesh::{ChatFailure, WakePath};
 use serde_json::{Value, json};
 
 use super::{
-    Adapters, AgentFacts, Allowed, Bell, ClientFacts, Contact, Doing, Inside, Poll, Probe, Rung, WakeAdapter, inside,
+    AgentFacts, ClientFacts, DaemonChannels, Doing, PollKind, ProbeOutcome, RingOutcome, WakeAdapter, WakeAdapters,
+    WakeBell, WakeContact, WakeSettings, inside,
 };
 
 pub(super) const TEXT: &str =
     "Signal from ana: Question. Use prism_signals_pending to read; prism_signal_reply to reply if needed.";
 
-pub(super) fn bell() -> Bell {
-    Bell {
+pub(super) fn bell() -> WakeBell {
+    WakeBell {
         text: TEXT.into(),
         agent: "bob".into(),
         session: "s-1".into(),
@@ -38,21 +39,21 @@ pub(super) fn agent(surface: &str, wake: Value) -> Arc<AgentFacts> {
 }
 
 /// The contact of an agent that tells of itself by this.
-pub(super) fn contact(adapter: &dyn WakeAdapter, told: &Value) -> Contact {
+pub(super) fn contact(adapter: &dyn WakeAdapter, told: &Value) -> WakeContact {
     adapter.check(told).expect("what is told can be used");
     adapter.attach(&agent("codex", json!({ (adapter.path().name()): told }))).expect("it is told")
 }
 
 /// Rings whom an agent has told of, by this path.
-pub(super) async fn rung(adapter: &dyn WakeAdapter, told: &Value) -> Rung {
+pub(super) async fn rung(adapter: &dyn WakeAdapter, told: &Value) -> RingOutcome {
     let contact = contact(adapter, told);
     adapter.ring(&contact, &bell()).await
 }
 
 /// Why a bell could not be rung.
-pub(super) fn failed(rung: Rung) -> String {
+pub(super) fn failed(rung: RingOutcome) -> String {
     match rung {
-        Rung::SendFailed(why) => why.into_owned(),
+        RingOutcome::SendFailed(why) => why.into_owned(),
         other => panic!("{other:?}"),
     }
 }
@@ -60,38 +61,38 @@ pub(super) fn failed(rung: Rung) -> String {
 /// A mesh in which what is open is what the test says.
 #[derive(Default)]
 struct House {
-    open: Vec<Path>,
+    open: Vec<WakePath>,
     rung: Mutex<Vec<String>>,
 }
 
 impl House {
-    fn rings(&self, what: &str, path: Path, session: &str) -> bool {
+    fn rings(&self, what: &str, path: WakePath, session: &str) -> bool {
         self.rung.lock().unwrap().push(format!("{what} {session}"));
         self.open.contains(&path)
     }
 }
 
-impl Inside for House {
-    fn is_open(&self, path: Path, _session: &str) -> bool {
+impl DaemonChannels for House {
+    fn is_open(&self, path: WakePath, _session: &str) -> bool {
         self.open.contains(&path)
     }
 
     fn ring_stream<'a>(&'a self, session: &'a str) -> Doing<'a, bool> {
-        Box::pin(ready(self.rings("stream", Path::Sse, session)))
+        Box::pin(ready(self.rings("stream", WakePath::Sse, session)))
     }
 
-    fn finish(&self, poll: Poll, session: &str, _bell: &Bell) -> bool {
+    fn finish(&self, poll: PollKind, session: &str, _bell: &WakeBell) -> bool {
         let (what, path) = match poll {
-            Poll::Tool => ("wait", Path::Wait),
-            Poll::Hook => ("hook", Path::Hook),
-            Poll::Acp => ("acp", Path::Acp),
-            Poll::Channel => ("channel", Path::Channel),
+            PollKind::Tool => ("wait", WakePath::Wait),
+            PollKind::Hook => ("hook", WakePath::Hook),
+            PollKind::Acp => ("acp", WakePath::Acp),
+            PollKind::Channel => ("channel", WakePath::Channel),
         };
         self.rings(what, path, session)
     }
 
-    fn arm_piggyback(&self, session: &str, _bell: &Bell) -> bool {
-        self.rings("piggyback", Path::Piggyback, session)
+    fn arm_piggyback(&self, session: &str, _bell: &WakeBell) -> bool {
+        self.rings("piggyback", WakePath::Piggyback, session)
     }
 
     fn has_chat<'a>(&'a self, _kind: &'a str, _folder: Option<&'a std::path::Path>) -> Doing<'a, bool> {
@@ -102,7 +103,7 @@ impl Inside for House {
         &'a self,
         _kind: &'a str,
         _folder: Option<&'a std::path::Path>,
-        _bell: &'a Bell,
+        _bell: &'a WakeBell,
         _within: Duration,
     ) -> Doing<'a, Result<(), ChatFailure>> {
         Box::pin(ready(Err(ChatFailure::Nobody)))
@@ -110,22 +111,22 @@ impl Inside for House {
 }
 
 /// A mesh in which nothing is open.
-pub(super) fn empty_house() -> Arc<dyn Inside> {
+pub(super) fn empty_house() -> Arc<dyn DaemonChannels> {
     Arc::new(House::default())
 }
 
-const INSIDE: [(Path, &str); 6] = [
-    (Path::Wait, "wait s-1"),
-    (Path::Acp, "acp s-1"),
-    (Path::Hook, "hook s-1"),
-    (Path::Sse, "stream s-1"),
-    (Path::Channel, "channel s-1"),
-    (Path::Piggyback, "piggyback s-1"),
+const INSIDE: [(WakePath, &str); 6] = [
+    (WakePath::Wait, "wait s-1"),
+    (WakePath::Acp, "acp s-1"),
+    (WakePath::Hook, "hook s-1"),
+    (WakePath::Sse, "stream s-1"),
+    (WakePath::Channel, "channel s-1"),
+    (WakePath::Piggyback, "piggyback s-1"),
 ];
 
-fn adapters(house: &Arc<House>, allowed: &Allowed) -> Adapters {
-    let inside: Arc<dyn Inside> = house.clone();
-    Adapters::new(&inside, allowed)
+fn adapters(house: &Arc<House>, allowed: &WakeSettings) -> WakeAdapters {
+    let inside: Arc<dyn DaemonChannels> = house.clone();
+    WakeAdapters::new(&inside, allowed)
 }
 
 /// An agent that came through `prism stdio`.
@@ -137,9 +138,9 @@ fn shimmed() -> Arc<AgentFacts> {
 
 #[test]
 fn every_path_has_one_adapter() {
-    let adapters = adapters(&Arc::default(), &Allowed::default());
-    let paths: Vec<Path> = adapters.all().map(WakeAdapter::path).collect();
-    assert_eq!(paths, Path::ALL);
+    let adapters = adapters(&Arc::default(), &WakeSettings::default());
+    let paths: Vec<WakePath> = adapters.all().map(WakeAdapter::path).collect();
+    assert_eq!(paths, WakePath::ALL);
 }
 
 #[tokio::test]
@@ -147,7 +148,7 @@ async fn each_path_inside_rings_its_own_thing_and_says_when_nobody_is_there() {
     for (path, rings) in INSIDE {
         for open in [true, false] {
             let house = Arc::new(House { open: if open { vec![path] } else { Vec::new() }, ..House::default() });
-            let adapters = adapters(&house, &Allowed::default());
+            let adapters = adapters(&house, &WakeSettings::default());
             let adapter = adapters.of(path).unwrap();
             let contact = adapter.attach(&shimmed()).unwrap();
             let probe = adapter.probe(&contact).await;
@@ -155,7 +156,8 @@ async fn each_path_inside_rings_its_own_thing_and_says_when_nobody_is_there() {
             let rung = adapter.ring(&contact, &bell()).await;
             assert_eq!(*house.rung.lock().unwrap(), [rings]);
             match (open, probe, rung) {
-                (true, Probe::There, Rung::Rang) | (false, Probe::Absent(_), Rung::Uncaptured(_)) => {}
+                (true, ProbeOutcome::There, RingOutcome::Rang)
+                | (false, ProbeOutcome::Absent(_), RingOutcome::Uncaptured(_)) => {}
                 (_, probe, rung) => panic!("{path:?}, open {open}: {probe:?}, {rung:?}"),
             }
         }
@@ -166,29 +168,32 @@ async fn each_path_inside_rings_its_own_thing_and_says_when_nobody_is_there() {
 async fn a_link_that_does_not_answer_holds_no_ring_up() {
     let contact = inside::contact(&shimmed());
     let rung = inside::asked_within(Duration::from_millis(20), &contact, Box::pin(pending()), "").await;
-    assert!(matches!(rung, Rung::SendFailed(_)), "{rung:?}");
+    assert!(matches!(rung, RingOutcome::SendFailed(_)), "{rung:?}");
 }
 
 #[test]
 fn only_an_agent_behind_prism_stdio_has_a_channel() {
-    let adapters = adapters(&Arc::default(), &Allowed::default());
-    let channel = adapters.of(Path::Channel).unwrap();
+    let adapters = adapters(&Arc::default(), &WakeSettings::default());
+    let channel = adapters.of(WakePath::Channel).unwrap();
     assert!(channel.attach(&agent("claude_code", json!({}))).is_none());
     assert!(channel.attach(&shimmed()).is_some());
 }
 
 #[test]
 fn a_contact_is_of_one_adapter_alone() {
-    let adapters = adapters(&Arc::default(), &Allowed::default());
+    let adapters = adapters(&Arc::default(), &WakeSettings::default());
     let wake = json!({ "opencode": { "url": "http://127.0.0.1:1", "session": "ses_1" } });
     let attached = adapters.attach(&agent("opencode", wake));
-    let paths: Vec<Path> = attached.iter().map(|(path, _)| *path).collect();
-    assert_eq!(paths, [Path::Wait, Path::Opencode, Path::Acp, Path::Hook, Path::Sse, Path::Piggyback]);
+    let paths: Vec<WakePath> = attached.iter().map(|(path, _)| *path).collect();
+    assert_eq!(
+        paths,
+        [WakePath::Wait, WakePath::Opencode, WakePath::Acp, WakePath::Hook, WakePath::Sse, WakePath::Piggyback]
+    );
 }
 
 #[test]
 fn what_an_agent_tells_wrongly_is_refused_with_what_to_say_instead() {
-    let allowed = Allowed { tmux: true, ..Allowed::default() };
+    let allowed = WakeSettings { tmux: true, ..WakeSettings::default() };
     let adapters = adapters(&Arc::default(), &allowed);
     let check = |wake: Value| adapters.check(wake.as_object().unwrap());
     for (wake, says) in [

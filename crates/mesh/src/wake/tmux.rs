@@ -16,13 +16,14 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
-use prism_core::mesh::Path;
+use prism_core::mesh::WakePath;
 use serde_json::Value;
 use tokio::time::{sleep, timeout};
 
-use self::screen::Screen;
+use self::screen::PaneScreen;
 use super::{
-    AgentFacts, Allowed, Bell, Contact, Doing, Probe, Rung, To, WakeAdapter, Why, program::Program, told::Fields,
+    AgentFacts, ContactAddress, Doing, ProbeOutcome, RingOutcome, WakeAdapter, WakeBell, WakeContact, WakeSettings,
+    Why, program::WakeProgram, told::WakeFields,
 };
 
 /// How long one ring may take: nine runs of tmux and two pauses.
@@ -36,15 +37,15 @@ const PAUSE: Duration = Duration::from_millis(300);
 const SHELLS: [&str; 14] =
     ["sh", "bash", "zsh", "fish", "dash", "ash", "ksh", "mksh", "csh", "tcsh", "nu", "pwsh", "xonsh", "elvish"];
 
-pub(super) struct TmuxKeys {
+pub(super) struct TmuxAdapter {
     allowed: bool,
-    tmux: Program,
+    tmux: WakeProgram,
     quiet: Duration,
 }
 
 /// Where an agent is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Pane {
+pub(super) struct TmuxPane {
     /// As in `%3`.
     id: String,
     /// `None`: the user's own.
@@ -55,7 +56,7 @@ pub(super) struct Pane {
 
 /// What a client tells of the pane it is in: its variables `TMUX_PANE`, and `TMUX` as far as the first comma.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Told {
+pub struct PaneVariables {
     pub pane: String,
     /// `None`: the user's own.
     pub socket: Option<PathBuf>,
@@ -63,12 +64,12 @@ pub struct Told {
 
 // === impl TmuxKeys ===
 
-impl TmuxKeys {
-    pub(super) fn new(allowed: &Allowed) -> Self {
-        Self { allowed: allowed.tmux, tmux: Program::new("tmux", &allowed.env), quiet: QUIET }
+impl TmuxAdapter {
+    pub(super) fn new(allowed: &WakeSettings) -> Self {
+        Self { allowed: allowed.tmux, tmux: WakeProgram::new("tmux", &allowed.env), quiet: QUIET }
     }
 
-    async fn tmux(&self, pane: &Pane, words: &[&str]) -> Result<String, Why> {
+    async fn tmux(&self, pane: &TmuxPane, words: &[&str]) -> Result<String, Why> {
         let mut arguments = vec!["-u".to_owned()];
         if let Some(socket) = &pane.socket {
             arguments.extend(["-S".to_owned(), socket.display().to_string()]);
@@ -78,7 +79,7 @@ impl TmuxKeys {
     }
 
     /// Looks at the pane, and says why it is not one to type into. Changes nothing.
-    async fn look(&self, pane: &Pane) -> Result<Screen, Why> {
+    async fn look(&self, pane: &TmuxPane) -> Result<PaneScreen, Why> {
         const FORMAT: &str = "#{pane_dead} #{pane_in_mode} #{pane_input_off} #{pane_synchronized} #{cursor_x} \
                               #{cursor_y} #{pane_current_command}";
         let said = self.tmux(pane, &["display-message", "-p", "-t", &pane.id, "-F", FORMAT]).await?;
@@ -99,11 +100,11 @@ impl TmuxKeys {
             return Err("tmux does not say where the cursor is".into());
         };
         let shown = self.tmux(pane, &["capture-pane", "-p", "-e", "-t", &pane.id]).await?;
-        Ok(Screen::read(&shown, x, y))
+        Ok(PaneScreen::read(&shown, x, y))
     }
 
     /// Whether somebody who looks at the pane has typed lately.
-    async fn is_typed_at(&self, pane: &Pane) -> Result<bool, Why> {
+    async fn is_typed_at(&self, pane: &TmuxPane) -> Result<bool, Why> {
         let clients = self.tmux(pane, &["list-clients", "-F", "#{pane_id} #{client_activity}"]).await?;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         Ok(clients.lines().filter_map(|line| line.split_once(' ')).any(|(looks_at, typed)| {
@@ -113,31 +114,31 @@ impl TmuxKeys {
     }
 
     /// Types, if nothing speaks against it. What does before anything was typed is a reason; after that it is a failure.
-    async fn type_in(&self, pane: &Pane, bell: &Bell) -> Rung {
+    async fn type_in(&self, pane: &TmuxPane, bell: &WakeBell) -> RingOutcome {
         if let Err(why) = self.is_free(pane).await {
-            return Rung::Uncaptured(why);
+            return RingOutcome::Uncaptured(why);
         }
         let typed = self.tmux(pane, &["send-keys", "-t", &pane.id, "-l", "--", &bell.text]).await;
         if let Err(why) = typed {
-            return Rung::SendFailed(why);
+            return RingOutcome::SendFailed(why);
         }
         sleep(PAUSE).await;
         match self.look(pane).await {
             Ok(screen) if screen.holds(&bell.text) => {}
             // Somebody typed at the same moment, or the program does something else with keys than show them.
             _ => {
-                return Rung::SendFailed(
+                return RingOutcome::SendFailed(
                     "the prompt does not hold the bell as it was typed, so it was not sent".into(),
                 );
             }
         }
         match self.tmux(pane, &["send-keys", "-t", &pane.id, "Enter"]).await {
-            Ok(_) => Rung::Rang,
-            Err(why) => Rung::SendFailed(why),
+            Ok(_) => RingOutcome::Rang,
+            Err(why) => RingOutcome::SendFailed(why),
         }
     }
 
-    async fn is_free(&self, pane: &Pane) -> Result<(), Why> {
+    async fn is_free(&self, pane: &TmuxPane) -> Result<(), Why> {
         let first = self.look(pane).await?;
         if !first.is_empty_prompt() {
             return Err("the agent's prompt is not empty, or none that is known: somebody may be writing there".into());
@@ -153,49 +154,49 @@ impl TmuxKeys {
     }
 }
 
-impl WakeAdapter for TmuxKeys {
-    fn path(&self) -> Path {
-        Path::Tmux
+impl WakeAdapter for TmuxAdapter {
+    fn path(&self) -> WakePath {
+        WakePath::Tmux
     }
 
     fn check(&self, told: &Value) -> Result<(), String> {
         if !self.allowed {
             return Err("wake.tmux is switched off here: leave it out, or ask the person to allow it".to_owned());
         }
-        Pane::read(told, &AgentFacts::default()).map(|_| ())
+        TmuxPane::read(told, &AgentFacts::default()).map(|_| ())
     }
 
-    fn attach(&self, agent: &Arc<AgentFacts>) -> Option<Contact> {
+    fn attach(&self, agent: &Arc<AgentFacts>) -> Option<WakeContact> {
         if !self.allowed {
             return None;
         }
         let pane = match (agent.wake.get(self.path().name()), &agent.client.tmux) {
-            (Some(told), _) => Pane::read(told, agent).ok()?,
+            (Some(told), _) => TmuxPane::read(told, agent).ok()?,
             (None, Some(told)) => {
-                Pane { id: told.pane.clone(), socket: told.socket.clone(), command: command_of(&agent.surface)? }
+                TmuxPane { id: told.pane.clone(), socket: told.socket.clone(), command: command_of(&agent.surface)? }
             }
             (None, None) => return None,
         };
         // A surface that nobody knows the command of.
-        (!pane.command.is_empty()).then(|| Contact::new(agent, To::Tmux(pane)))
+        (!pane.command.is_empty()).then(|| WakeContact::new(agent, ContactAddress::Tmux(pane)))
     }
 
-    fn probe<'a>(&'a self, contact: &'a Contact) -> Doing<'a, Probe> {
-        let To::Tmux(pane) = &contact.to else { return Box::pin(async { Probe::misled() }) };
+    fn probe<'a>(&'a self, contact: &'a WakeContact) -> Doing<'a, ProbeOutcome> {
+        let ContactAddress::Tmux(pane) = &contact.to else { return Box::pin(async { ProbeOutcome::misled() }) };
         Box::pin(async {
             match timeout(DEADLINE, self.look(pane)).await {
                 // A person's draft is no reason to say that the agent is not there.
-                Ok(Ok(_)) => Probe::There,
-                Ok(Err(why)) => Probe::Absent(why),
-                Err(_) => Probe::Absent("tmux did not answer in time".into()),
+                Ok(Ok(_)) => ProbeOutcome::There,
+                Ok(Err(why)) => ProbeOutcome::Absent(why),
+                Err(_) => ProbeOutcome::Absent("tmux did not answer in time".into()),
             }
         })
     }
 
-    fn ring<'a>(&'a self, contact: &'a Contact, bell: &'a Bell) -> Doing<'a, Rung> {
-        let To::Tmux(pane) = &contact.to else { return Box::pin(async { Rung::misled() }) };
+    fn ring<'a>(&'a self, contact: &'a WakeContact, bell: &'a WakeBell) -> Doing<'a, RingOutcome> {
+        let ContactAddress::Tmux(pane) = &contact.to else { return Box::pin(async { RingOutcome::misled() }) };
         Box::pin(async {
-            let late = |_| Rung::SendFailed("tmux did not answer in time: tmux ls shows whether it does".into());
+            let late = |_| RingOutcome::SendFailed("tmux did not answer in time: tmux ls shows whether it does".into());
             timeout(DEADLINE, self.type_in(pane, bell)).await.unwrap_or_else(late)
         })
     }
@@ -203,9 +204,9 @@ impl WakeAdapter for TmuxKeys {
 
 // === impl Pane ===
 
-impl Pane {
+impl TmuxPane {
     fn read(told: &Value, agent: &AgentFacts) -> Result<Self, String> {
-        let told = Fields::read("tmux", told, &["pane", "socket", "command"])?;
+        let told = WakeFields::read("tmux", told, &["pane", "socket", "command"])?;
         let id = told.wanted("pane")?;
         if id.strip_prefix('%').is_none_or(|number| number.parse::<u32>().is_err()) {
             return Err(told.wrong("pane", "must be a pane's own name, as in %3: it is in the variable TMUX_PANE"));
@@ -235,7 +236,7 @@ fn command_of(surface: &str) -> Option<String> {
 
 // === impl Told ===
 
-impl Told {
+impl PaneVariables {
     /// From the variables `TMUX` and `TMUX_PANE`.
     #[must_use]
     pub fn read(tmux: &str, pane: &str) -> Option<Self> {

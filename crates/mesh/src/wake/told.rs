@@ -7,14 +7,14 @@ use serde_json::{Map, Value};
 /// The longest text. What names a socket, a session or a pane is far shorter.
 const MAX_BYTES: usize = 1024;
 
-pub(super) struct Fields<'a> {
+pub(super) struct WakeFields<'a> {
     path: &'static str,
     fields: &'a Map<String, Value>,
 }
 
 // === impl Fields ===
 
-impl<'a> Fields<'a> {
+impl<'a> WakeFields<'a> {
     /// The object, if it has no other members than these.
     pub(super) fn read(path: &'static str, told: &'a Value, known: &[&str]) -> Result<Self, String> {
         let fields =

@@ -3,38 +3,40 @@
 
 use std::sync::Arc;
 
-use prism_core::mesh::Path;
+use prism_core::mesh::WakePath;
 
-use super::{AgentFacts, Bell, Contact, Doing, Inside, Poll, Probe, Rung, WakeAdapter, inside};
+use super::{
+    AgentFacts, DaemonChannels, Doing, PollKind, ProbeOutcome, RingOutcome, WakeAdapter, WakeBell, WakeContact, inside,
+};
 
 const ABSENT: &str = "the agent is not in prism_signals_wait";
 
-pub(super) struct Wait {
-    inside: Arc<dyn Inside>,
+pub(super) struct WaitAdapter {
+    inside: Arc<dyn DaemonChannels>,
 }
 
 // === impl Wait ===
 
-impl Wait {
-    pub(super) fn new(inside: Arc<dyn Inside>) -> Self {
+impl WaitAdapter {
+    pub(super) fn new(inside: Arc<dyn DaemonChannels>) -> Self {
         Self { inside }
     }
 }
 
-impl WakeAdapter for Wait {
-    fn path(&self) -> Path {
-        Path::Wait
+impl WakeAdapter for WaitAdapter {
+    fn path(&self) -> WakePath {
+        WakePath::Wait
     }
 
-    fn attach(&self, agent: &Arc<AgentFacts>) -> Option<Contact> {
+    fn attach(&self, agent: &Arc<AgentFacts>) -> Option<WakeContact> {
         Some(inside::contact(agent))
     }
 
-    fn probe<'a>(&'a self, contact: &'a Contact) -> Doing<'a, Probe> {
+    fn probe<'a>(&'a self, contact: &'a WakeContact) -> Doing<'a, ProbeOutcome> {
         Box::pin(async { inside::probe(self.inside.as_ref(), self.path(), contact, ABSENT) })
     }
 
-    fn ring<'a>(&'a self, contact: &'a Contact, bell: &'a Bell) -> Doing<'a, Rung> {
-        Box::pin(async { inside::rung(contact, self.inside.finish(Poll::Tool, &contact.session, bell), ABSENT) })
+    fn ring<'a>(&'a self, contact: &'a WakeContact, bell: &'a WakeBell) -> Doing<'a, RingOutcome> {
+        Box::pin(async { inside::rung(contact, self.inside.finish(PollKind::Tool, &contact.session, bell), ABSENT) })
     }
 }

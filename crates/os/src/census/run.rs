@@ -8,7 +8,7 @@ use std::{
     thread,
 };
 
-use super::{Orphan, Owner, scan};
+use super::{Orphan, OwnerDaemon, scan};
 
 /// The environment variable that says which run a process belongs to.
 pub(super) const RUN: &str = "PRISM_RUN";
@@ -16,13 +16,13 @@ pub(super) const RUN: &str = "PRISM_RUN";
 /// A command that is being run. Dropping it kills what is left of it, on a thread of its own.
 #[derive(Debug)]
 pub struct MarkedRun {
-    owner: Owner,
+    owner: OwnerDaemon,
     /// Empty once all is ended.
     id: String,
 }
 
 impl MarkedRun {
-    pub fn new(owner: &Owner) -> Self {
+    pub fn new(owner: &OwnerDaemon) -> Self {
         static BEGUN: AtomicU64 = AtomicU64::new(0);
         let number = BEGUN.fetch_add(1, Ordering::Relaxed);
         Self { owner: owner.clone(), id: format!("{}-{number}", std::process::id()) }
@@ -61,8 +61,8 @@ impl Drop for MarkedRun {
 #[cfg(test)]
 mod tests {
     use crate::{
-        census::Owner,
-        child::{Child, Spec},
+        census::OwnerDaemon,
+        child::{Child, ChildSpec},
         testing::{death, environment, home, is_alive, line},
     };
 
@@ -72,12 +72,13 @@ mod tests {
         let mut env = environment();
         run.mark(&mut env);
         let command = ["sh", "-c", script].map(str::to_owned);
-        Child::spawn(&Spec { command: &command, env: &env, cwd: None, cgroup: None, fence: None }, &run.owner).unwrap()
+        Child::spawn(&ChildSpec { command: &command, env: &env, cwd: None, cgroup: None, fence: None }, &run.owner)
+            .unwrap()
     }
 
     #[tokio::test]
     async fn what_has_left_the_group_ends_with_its_run_and_no_other() {
-        let owner = Owner::this_process(&home("runs"));
+        let owner = OwnerDaemon::this_process(&home("runs"));
         let (one, other) = (MarkedRun::new(&owner), MarkedRun::new(&owner));
         // Twice forked, in a session of its own, and the one who started it is gone.
         let script = "(setsid sh -c 'echo $$; exec sleep 1000' &) ; sleep 1000";

@@ -12,7 +12,7 @@ use rustix::{
     process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal},
 };
 
-use super::{Orphan, Owner, run::RUN, variable};
+use super::{Orphan, OwnerDaemon, run::RUN, variable};
 use crate::proc::{self, Stat};
 
 /// How long the killed may take to be gone. A process that hangs in a device must not keep us from starting.
@@ -30,7 +30,7 @@ struct EndingProcess {
 }
 
 pub(super) fn orphans(home: &Path) -> Vec<Orphan> {
-    let this = Owner::this_process(home);
+    let this = OwnerDaemon::this_process(home);
     look(|owner, _| is_orphaned(owner, &this))
         .into_iter()
         .map(|(pid, _)| Orphan { pid, command: proc::command_line(pid) })
@@ -38,19 +38,19 @@ pub(super) fn orphans(home: &Path) -> Vec<Orphan> {
 }
 
 pub(super) fn end_orphans(home: &Path) -> Vec<Orphan> {
-    let this = Owner::this_process(home);
+    let this = OwnerDaemon::this_process(home);
     end_all(|owner, _| is_orphaned(owner, &this))
 }
 
-pub(super) fn end_strays(this: &Owner) -> Vec<Orphan> {
+pub(super) fn end_strays(this: &OwnerDaemon) -> Vec<Orphan> {
     end_all(|owner, _| owner == this)
 }
 
-pub(super) fn end_run(this: &Owner, id: &str) -> Vec<Orphan> {
+pub(super) fn end_run(this: &OwnerDaemon, id: &str) -> Vec<Orphan> {
     end_all(|owner, environment| owner == this && variable(environment, RUN) == Some(id.as_bytes()))
 }
 
-fn end_all(is_meant: impl Fn(&Owner, &[u8]) -> bool) -> Vec<Orphan> {
+fn end_all(is_meant: impl Fn(&OwnerDaemon, &[u8]) -> bool) -> Vec<Orphan> {
     let deadline = Instant::now() + PATIENCE;
     let mut ended: Vec<Orphan> = Vec::new();
     for _ in 0..MAX_LOOKS {
@@ -78,7 +78,7 @@ fn end_all(is_meant: impl Fn(&Owner, &[u8]) -> bool) -> Vec<Orphan> {
 }
 
 /// Returns the pids of all processes whose owner is meant, and the owner that each of them names.
-fn look(is_meant: impl Fn(&Owner, &[u8]) -> bool) -> Vec<(u32, Owner)> {
+fn look(is_meant: impl Fn(&OwnerDaemon, &[u8]) -> bool) -> Vec<(u32, OwnerDaemon)> {
     // A /proc of another pid namespace (a container's, mounted from outside) would give us strangers' pids.
     if !proc::is_ours() {
         return Vec::new();
@@ -88,14 +88,14 @@ fn look(is_meant: impl Fn(&Owner, &[u8]) -> bool) -> Vec<(u32, Owner)> {
         .filter(|pid| !spared.contains(pid))
         .filter_map(|pid| {
             let environment = proc::environment(pid)?;
-            let owner = Owner::in_environment(&environment)?;
+            let owner = OwnerDaemon::in_environment(&environment)?;
             is_meant(&owner, &environment).then_some((pid, owner))
         })
         .collect()
 }
 
 /// Tells whether a daemon of the same home has left its children.
-fn is_orphaned(owner: &Owner, this: &Owner) -> bool {
+fn is_orphaned(owner: &OwnerDaemon, this: &OwnerDaemon) -> bool {
     owner.home == this.home && owner.namespace == this.namespace && is_gone(owner)
 }
 
@@ -112,7 +112,7 @@ pub(super) fn spared() -> HashSet<u32> {
 }
 
 /// Tells whether the daemon has certainly ended. A zombie has: whoever should reap it is just slow.
-fn is_gone(owner: &Owner) -> bool {
+fn is_gone(owner: &OwnerDaemon) -> bool {
     match Stat::of(owner.pid) {
         Ok(stat) => stat.start_ticks != owner.start_ticks || stat.is_dead(),
         Err(error) => proc::means_gone(&error),
@@ -121,9 +121,9 @@ fn is_gone(owner: &Owner) -> bool {
 
 /// Kills a process if it still is the one that was looked at: once the pidfd is open it stays with one
 /// process, so a marker read after that is that process's own, or nobody is hit.
-fn end(pid: u32, owner: &Owner) -> Option<EndingProcess> {
+fn end(pid: u32, owner: &OwnerDaemon) -> Option<EndingProcess> {
     let pidfd = pidfd_open(Pid::from_raw(pid.try_into().ok()?)?, PidfdFlags::empty()).ok()?;
-    let again = Owner::in_environment(&proc::environment(pid)?)?;
+    let again = OwnerDaemon::in_environment(&proc::environment(pid)?)?;
     if again != *owner {
         return None;
     }

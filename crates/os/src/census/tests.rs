@@ -15,7 +15,7 @@ fn pids(orphans: &[Orphan]) -> Vec<u32> {
 }
 
 /// Starts a child with a runaway under `owner`.
-async fn family(owner: &Owner) -> (Child, u32) {
+async fn family(owner: &OwnerDaemon) -> (Child, u32) {
     let mut child = shell_of(owner, WITH_RUNAWAY);
     let runaway = number(&mut child.stdout).await;
     (child, runaway)
@@ -23,7 +23,7 @@ async fn family(owner: &Owner) -> (Child, u32) {
 
 /// Starts a child under `owner`, and waits until its environment certainly is its own: for a moment after
 /// `spawn` the kernel may still show ours.
-async fn loaded(owner: &Owner) -> Child {
+async fn loaded(owner: &OwnerDaemon) -> Child {
     let mut child = shell_of(owner, "echo $$; read line");
     assert_eq!(number(&mut child.stdout).await, child.group.pid());
     child
@@ -65,7 +65,7 @@ async fn whole_families_of_orphans_are_ended() {
 #[tokio::test]
 async fn a_living_daemon_can_end_what_ran_away_from_its_own_groups_and_nobody_elses() {
     // B-25
-    let (mine, other) = (Owner::this_process(&home("strays")), Owner::this_process(&home("others")));
+    let (mine, other) = (OwnerDaemon::this_process(&home("strays")), OwnerDaemon::this_process(&home("others")));
     let (child, runaway) = family(&mine).await;
     let (spared, spared_runaway) = family(&other).await;
     let leader = child.group.pid();
@@ -92,7 +92,7 @@ async fn listing_ends_nobody() {
 
 #[tokio::test]
 async fn children_of_a_living_daemon_are_left_alone() {
-    let owner = Owner::this_process(&home("living"));
+    let owner = OwnerDaemon::this_process(&home("living"));
     let (child, runaway) = family(&owner).await;
     check_spared("living", child, runaway).await;
 }
@@ -120,7 +120,7 @@ async fn check_spared(test: &str, child: Child, runaway: u32) {
 
 #[tokio::test]
 async fn a_daemon_whose_pid_was_reused_is_gone() {
-    let mut owner = Owner::this_process(&home("reused"));
+    let mut owner = OwnerDaemon::this_process(&home("reused"));
     owner.start_ticks -= 1;
     let child = loaded(&owner).await;
     assert_eq!(pids(&end_orphans(&home("reused"))), [child.group.pid()]);
@@ -149,9 +149,9 @@ fn the_census_spares_itself_and_whoever_started_it() {
 #[test]
 fn a_marker_survives_any_path() {
     for home in ["/home/a b/.prism", "/odd|1|2|3/=\n", "/"] {
-        let owner = Owner::of(Path::new(home), 42, 4242);
+        let owner = OwnerDaemon::of(Path::new(home), 42, 4242);
         let environment = format!("A=1\0PRISM_CHILD_OF={}\0B=2\0", owner.marker().display());
-        assert_eq!(Owner::in_environment(environment.as_bytes()), Some(owner));
+        assert_eq!(OwnerDaemon::in_environment(environment.as_bytes()), Some(owner));
     }
 }
 
@@ -167,11 +167,11 @@ fn what_is_no_marker_makes_no_owner() {
         "XPRISM_CHILD_OF=/home|1|2|3",
         "PRISM_CHILD_OFF=/home|1|2|3",
     ] {
-        assert_eq!(Owner::in_environment(environment.as_bytes()), None, "{environment}");
+        assert_eq!(OwnerDaemon::in_environment(environment.as_bytes()), None, "{environment}");
     }
 }
 
 #[test]
 fn a_home_is_the_same_however_it_is_spelled() {
-    assert_eq!(Owner::of(Path::new("/proc/self/.."), 1, 1), Owner::of(Path::new("/proc"), 1, 1));
+    assert_eq!(OwnerDaemon::of(Path::new("/proc/self/.."), 1, 1), OwnerDaemon::of(Path::new("/proc"), 1, 1));
 }

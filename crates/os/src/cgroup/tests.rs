@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::{
-    census::Owner,
-    child::{Child, Spec},
+    census::OwnerDaemon,
+    child::{Child, ChildSpec},
     testing::{environment, home, line, soon},
 };
 
@@ -131,8 +131,8 @@ fn real(test: &str) -> Option<Cgroup> {
 async fn a_child_begins_its_life_in_its_group_and_the_group_ends_after_it() {
     let Some(group) = real("child") else { return };
     let command = ["sh", "-c", "cat /proc/self/cgroup | grep ^0; read wait"].map(str::to_owned);
-    let spec = Spec { command: &command, env: &environment(), cwd: None, cgroup: Some(&group), fence: None };
-    let mut child = Child::spawn(&spec, &Owner::this_process(&home("cgroup"))).unwrap();
+    let spec = ChildSpec { command: &command, env: &environment(), cwd: None, cgroup: Some(&group), fence: None };
+    let mut child = Child::spawn(&spec, &OwnerDaemon::this_process(&home("cgroup"))).unwrap();
     let folder = group.folder.clone();
     let name = folder.file_name().unwrap().to_str().unwrap().to_owned();
     assert_eq!(line(&mut child.stdout).await, format!("0::/{name}"));
@@ -148,6 +148,6 @@ async fn a_child_that_cannot_get_into_its_group_is_not_started() {
     let Some(group) = real("gone") else { return };
     fs::remove_dir(&group.folder).unwrap();
     let command = ["true".to_owned()];
-    let spec = Spec { command: &command, env: &BTreeMap::new(), cwd: None, cgroup: Some(&group), fence: None };
-    assert!(Child::spawn(&spec, &Owner::this_process(&home("cgroup"))).is_err());
+    let spec = ChildSpec { command: &command, env: &BTreeMap::new(), cwd: None, cgroup: Some(&group), fence: None };
+    assert!(Child::spawn(&spec, &OwnerDaemon::this_process(&home("cgroup"))).is_err());
 }

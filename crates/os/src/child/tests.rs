@@ -6,8 +6,8 @@ use crate::testing::{death, environment, home, line, shell, soon};
 
 fn spawn(command: &[&str], cwd: Option<&Path>) -> Result<Child, SpawnError> {
     let command: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
-    let spec = Spec { command: &command, env: &environment(), cwd, cgroup: None, fence: None };
-    Child::spawn(&spec, &Owner::this_process(&home("child")))
+    let spec = ChildSpec { command: &command, env: &environment(), cwd, cgroup: None, fence: None };
+    Child::spawn(&spec, &OwnerDaemon::this_process(&home("child")))
 }
 
 #[tokio::test]
@@ -42,8 +42,8 @@ async fn the_environment_is_what_it_was_given_and_the_marker() {
     // Sorted, and without what the shell adds by itself.
     let command =
         ["sh", "-c", "env | grep -v '^\\(PWD\\|OLDPWD\\|SHLVL\\|_\\)=' | sort | tr '\\n' ' '; echo"].map(str::to_owned);
-    let owner = Owner::this_process(&home("child"));
-    let spec = Spec { command: &command, env: &env, cwd: None, cgroup: None, fence: None };
+    let owner = OwnerDaemon::this_process(&home("child"));
+    let spec = ChildSpec { command: &command, env: &env, cwd: None, cgroup: None, fence: None };
     let mut child = Child::spawn(&spec, &owner).unwrap();
     let expected = format!("ADDED=yes PATH={path} {MARKER}={}", owner.marker().display());
     assert_eq!(line(&mut child.stdout).await, expected);
@@ -53,8 +53,8 @@ async fn the_environment_is_what_it_was_given_and_the_marker() {
 async fn the_program_is_looked_for_on_the_path_that_the_child_is_given() {
     let command = ["cat".to_owned()];
     let env = [("PATH".into(), "/nowhere".into())].into();
-    let spec = Spec { command: &command, env: &env, cwd: None, cgroup: None, fence: None };
-    let error = Child::spawn(&spec, &Owner::this_process(&home("child"))).unwrap_err();
+    let spec = ChildSpec { command: &command, env: &env, cwd: None, cgroup: None, fence: None };
+    let error = Child::spawn(&spec, &OwnerDaemon::this_process(&home("child"))).unwrap_err();
     assert!(matches!(error, SpawnError::NotFound { .. }), "{error}");
 }
 

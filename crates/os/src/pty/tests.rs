@@ -5,8 +5,8 @@ use crate::testing::{death, environment, home, is_alive, soon};
 
 fn spawn(script: &str) -> Pty {
     let command = ["sh", "-c", script].map(str::to_owned);
-    let spec = Spec { command: &command, env: &environment(), cwd: None, cgroup: None, fence: None };
-    Pty::spawn(&spec, &Owner::this_process(&home("pty")), Size { rows: 24, cols: 80 }).unwrap()
+    let spec = ChildSpec { command: &command, env: &environment(), cwd: None, cgroup: None, fence: None };
+    Pty::spawn(&spec, &OwnerDaemon::this_process(&home("pty")), PtySize { rows: 24, cols: 80 }).unwrap()
 }
 
 async fn line(output: &mut BufReader<Receiver>) -> String {
@@ -41,7 +41,7 @@ async fn a_new_size_and_a_signal_reach_whoever_is_in_front() {
     let Pty { output, input: _input, session, group, .. } = pty;
     let mut output = BufReader::new(output);
     assert_eq!(line(&mut output).await, "ready");
-    session.resize(Size { rows: 50, cols: 132 }).unwrap();
+    session.resize(PtySize { rows: 50, cols: 132 }).unwrap();
     assert_eq!(line(&mut output).await, "50 132");
     session.signal(Signal::INT).unwrap();
     assert!(line(&mut output).await.ends_with("int"));

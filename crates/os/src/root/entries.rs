@@ -8,7 +8,7 @@ use std::{
 
 use rustix::fs::{Dir, FileType, OFlags};
 
-use super::{BENEATH, FileKind, FolderHandle, RootError, Spot, open};
+use super::{BENEATH, FileKind, FolderError, FolderHandle, Spot, open};
 
 /// One name in a folder.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,20 +18,20 @@ pub struct FolderEntry {
 }
 
 /// The names in a folder, in no order, without `.` and `..`.
-pub struct Entries {
+pub struct FolderEntries {
     folder: FolderHandle,
     dir: Dir,
 }
 
-impl Entries {
-    pub(super) fn of(root: &FolderHandle) -> Result<Self, RootError> {
+impl FolderEntries {
+    pub(super) fn of(root: &FolderHandle) -> Result<Self, FolderError> {
         let opened = open(root, Path::new("."), OFlags::RDONLY | OFlags::DIRECTORY, BENEATH)?;
         Ok(Self { folder: root.beneath(Path::new(""))?, dir: Dir::new(opened)? })
     }
 }
 
-impl Iterator for Entries {
-    type Item = Result<FolderEntry, RootError>;
+impl Iterator for FolderEntries {
+    type Item = Result<FolderEntry, FolderError>;
 
     fn next(&mut self) -> Option<Self::Item> {
         loop {
@@ -58,7 +58,7 @@ impl Iterator for Entries {
     }
 }
 
-impl Entries {
+impl FolderEntries {
     fn kind_of(&self, name: &OsStr) -> Option<FileKind> {
         let folder = self.folder.beneath(Path::new("")).ok()?;
         Spot::new(folder, name.to_owned()).look().ok().flatten().map(|found| found.kind)

@@ -5,7 +5,7 @@ use std::io;
 use rustix::io::Errno;
 
 #[derive(Debug, thiserror::Error)]
-pub enum RootError {
+pub enum FolderError {
     #[error("it leads out of the granted folder")]
     Outside,
     #[error("it is not there")]
@@ -48,7 +48,7 @@ pub enum RootError {
     System(io::Error),
 }
 
-impl From<Errno> for RootError {
+impl From<Errno> for FolderError {
     fn from(error: Errno) -> Self {
         match error {
             // Both for a way that leads out and for one that crosses into another mount.

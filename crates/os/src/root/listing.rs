@@ -12,7 +12,7 @@ use std::{
 
 use rustix::fs::{AtFlags, FileType, OFlags, RawDir, ResolveFlags, fstat, statat};
 
-use super::{BENEATH, FileKind, FolderHandle, FoundEntry, READ, RootError, check, open, regular};
+use super::{BENEATH, FileKind, FolderError, FolderHandle, FoundEntry, READ, check, open, regular};
 
 /// A folder that is open to be listed.
 #[derive(Debug)]
@@ -28,12 +28,12 @@ const LISTED: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY);
 
 impl FolderHandle {
     /// Opens the folder once more, to be listed.
-    pub fn listing(&self) -> Result<FolderListing, RootError> {
+    pub fn listing(&self) -> Result<FolderListing, FolderError> {
         Ok(FolderListing(Self(open(self, Path::new("."), LISTED, BENEATH)?)))
     }
 
     /// Opens a folder beneath this one by a way on which there is no link at all; an empty path is this one again.
-    pub fn listing_beneath(&self, path: &Path) -> Result<FolderListing, RootError> {
+    pub fn listing_beneath(&self, path: &Path) -> Result<FolderListing, FolderError> {
         if path.as_os_str().is_empty() {
             return self.listing();
         }
@@ -48,12 +48,12 @@ impl FolderListing {
     }
 
     /// Opens a folder in it.
-    pub fn folder(&self, name: &OsStr) -> Result<Self, RootError> {
+    pub fn folder(&self, name: &OsStr) -> Result<Self, FolderError> {
         self.0.listing_beneath(Path::new(name))
     }
 
     /// Opens a file in it to read.
-    pub fn file(&self, name: &OsStr) -> Result<(File, FoundEntry), RootError> {
+    pub fn file(&self, name: &OsStr) -> Result<(File, FoundEntry), FolderError> {
         let name = Path::new(name);
         check(name)?;
         let file = regular(open(&self.0, name, READ | OFlags::NOFOLLOW, BENEATH | ResolveFlags::NO_SYMLINKS)?)?;
@@ -72,7 +72,7 @@ impl FolderListing {
         &self,
         names: &mut NameBuffer,
         mut told: impl FnMut(&OsStr, FileKind) -> ControlFlow<()>,
-    ) -> Result<ControlFlow<()>, RootError> {
+    ) -> Result<ControlFlow<()>, FolderError> {
         let mut dir = RawDir::new(self.0.as_fd(), &mut names.0);
         while let Some(entry) = dir.next() {
             let entry = entry?;

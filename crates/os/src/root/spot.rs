@@ -22,7 +22,7 @@ use rustix::{
     rand::{GetRandomFlags, getrandom},
 };
 
-use super::{BENEATH, FolderHandle, READ, RootError, open, regular};
+use super::{BENEATH, FolderError, FolderHandle, READ, open, regular};
 
 /// A name in an open folder. Whether something is there is another matter.
 #[derive(Debug)]
@@ -62,7 +62,7 @@ pub struct FileStamp {
 
 /// What becomes of something that is already there by the new name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Clobber {
+pub enum RenameMode {
     Refuse,
     Replace,
 }
@@ -83,32 +83,32 @@ impl Spot {
     }
 
     /// Tells what is there; of a link, the link itself.
-    pub fn look(&self) -> Result<Option<FoundEntry>, RootError> {
+    pub fn look(&self) -> Result<Option<FoundEntry>, FolderError> {
         match self.open(OFlags::PATH | OFlags::NOFOLLOW) {
             Ok(opened) => Ok(Some(FoundEntry::of(&fstat(&opened)?))),
-            Err(RootError::NotFound) => Ok(None),
+            Err(FolderError::NotFound) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
     /// Opens the file that is there to read it.
-    pub fn open_file(&self) -> Result<(File, FoundEntry), RootError> {
+    pub fn open_file(&self) -> Result<(File, FoundEntry), FolderError> {
         let file = regular(self.open(READ | OFlags::NOFOLLOW)?)?;
         let found = FoundEntry::of(&fstat(&file)?);
         Ok((file, found))
     }
 
     /// Opens the folder that is there.
-    pub fn open_folder(&self) -> Result<FolderHandle, RootError> {
+    pub fn open_folder(&self) -> Result<FolderHandle, FolderError> {
         self.open(OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW).map(FolderHandle)
     }
 
-    fn open(&self, flags: OFlags) -> Result<OwnedFd, RootError> {
+    fn open(&self, flags: OFlags) -> Result<OwnedFd, FolderError> {
         open(&self.folder, Path::new(&self.name), flags, BENEATH | ResolveFlags::NO_SYMLINKS)
     }
 
     /// Makes a file of that name, all of it at once; refused if anything is there.
-    pub fn create(&self, bytes: &[u8]) -> Result<(), RootError> {
+    pub fn create(&self, bytes: &[u8]) -> Result<(), FolderError> {
         let mode = Mode::from_raw_mode(0o666);
         if let Some(file) = nameless(&self.folder, mode) {
             let file = fill(file, bytes, None)?;
@@ -123,30 +123,30 @@ impl Spot {
             }
         }
         let temporary = TemporaryFile::write(&self.folder, bytes, mode, None)?;
-        temporary.become_named(&self.name, Clobber::Refuse)
+        temporary.become_named(&self.name, RenameMode::Refuse)
     }
 
     /// Makes a folder of that name; refused if anything is there.
-    pub fn create_folder(&self) -> Result<(), RootError> {
+    pub fn create_folder(&self) -> Result<(), FolderError> {
         mkdirat(&self.folder, &self.name, Mode::from_raw_mode(0o777))?;
         sync(&self.folder);
         Ok(())
     }
 
     /// Puts a new file in the place of the one that was `found` there, with its mode and its owner.
-    pub fn replace(&self, bytes: &[u8], found: &FoundEntry) -> Result<(), RootError> {
+    pub fn replace(&self, bytes: &[u8], found: &FoundEntry) -> Result<(), FolderError> {
         if found.kind != FileKind::File {
-            return Err(if found.kind == FileKind::Link { RootError::Linked } else { RootError::Special });
+            return Err(if found.kind == FileKind::Link { FolderError::Linked } else { FolderError::Special });
         }
         if found.is_read_only() {
-            return Err(RootError::ReadOnly);
+            return Err(FolderError::ReadOnly);
         }
         let temporary = TemporaryFile::write(&self.folder, bytes, Mode::from_raw_mode(0o600), Some(found))?;
-        temporary.become_named(&self.name, Clobber::Replace)
+        temporary.become_named(&self.name, RenameMode::Replace)
     }
 
     /// Removes the file, the link or the empty folder that is there.
-    pub fn remove(&self, kind: FileKind) -> Result<(), RootError> {
+    pub fn remove(&self, kind: FileKind) -> Result<(), FolderError> {
         let flags = if kind == FileKind::Folder { AtFlags::REMOVEDIR } else { AtFlags::empty() };
         unlinkat(&self.folder, &self.name, flags)?;
         sync(&self.folder);
@@ -154,7 +154,7 @@ impl Spot {
     }
 
     /// Gives what is there another name, in its folder or in another.
-    pub fn rename(&self, to: &Self, clobber: Clobber) -> Result<(), RootError> {
+    pub fn rename(&self, to: &Self, clobber: RenameMode) -> Result<(), FolderError> {
         rename((&self.folder, &self.name), (&to.folder, &to.name), clobber)?;
         sync(&self.folder);
         sync(&to.folder);
@@ -204,7 +204,7 @@ impl FoundEntry {
 }
 
 impl FileStamp {
-    pub fn of_file(file: &File) -> Result<Self, RootError> {
+    pub fn of_file(file: &File) -> Result<Self, FolderError> {
         Ok(Self::of(&fstat(file)?))
     }
 
@@ -237,7 +237,12 @@ struct TemporaryFile<'a> {
 }
 
 impl<'a> TemporaryFile<'a> {
-    fn write(folder: &'a FolderHandle, bytes: &[u8], mode: Mode, like: Option<&FoundEntry>) -> Result<Self, RootError> {
+    fn write(
+        folder: &'a FolderHandle,
+        bytes: &[u8],
+        mode: Mode,
+        like: Option<&FoundEntry>,
+    ) -> Result<Self, FolderError> {
         if let Some(file) = nameless(folder, mode) {
             let file = fill(file, bytes, like)?;
             let named = Self::named(folder, |name| link(&file, folder, OsStr::new(name)));
@@ -252,7 +257,7 @@ impl<'a> TemporaryFile<'a> {
     }
 
     /// Finds a name that is free, and has it made.
-    fn named<T>(folder: &'a FolderHandle, make: impl Fn(&str) -> Result<T, Errno>) -> Result<(T, Self), RootError> {
+    fn named<T>(folder: &'a FolderHandle, make: impl Fn(&str) -> Result<T, Errno>) -> Result<(T, Self), FolderError> {
         loop {
             let mut random = [0; 8];
             getrandom(&mut random, GetRandomFlags::empty())?;
@@ -265,7 +270,7 @@ impl<'a> TemporaryFile<'a> {
         }
     }
 
-    fn become_named(mut self, name: &OsStr, clobber: Clobber) -> Result<(), RootError> {
+    fn become_named(mut self, name: &OsStr, clobber: RenameMode) -> Result<(), FolderError> {
         rename((self.folder, OsStr::new(&self.name)), (self.folder, name), clobber)?;
         self.is_kept = true;
         sync(self.folder);
@@ -282,7 +287,7 @@ impl Drop for TemporaryFile<'_> {
 }
 
 /// Puts everything into a new file, on the disk.
-fn fill(file: OwnedFd, bytes: &[u8], like: Option<&FoundEntry>) -> Result<File, RootError> {
+fn fill(file: OwnedFd, bytes: &[u8], like: Option<&FoundEntry>) -> Result<File, FolderError> {
     if let Some(found) = like {
         // Not for us to give away: then it is ours from now on.
         let (user, group) = found.owner;
@@ -291,7 +296,7 @@ fn fill(file: OwnedFd, bytes: &[u8], like: Option<&FoundEntry>) -> Result<File, 
         fchmod(&file, Mode::from_raw_mode(found.mode & 0o1777))?;
     }
     let mut file = File::from(file);
-    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(RootError::System)?;
+    file.write_all(bytes).and_then(|()| file.sync_all()).map_err(FolderError::System)?;
     Ok(file)
 }
 
@@ -318,11 +323,11 @@ fn link(_: &File, _: &FolderHandle, _: &OsStr) -> Result<(), Errno> {
     Err(Errno::NOSYS)
 }
 
-fn rename(from: (&FolderHandle, &OsStr), to: (&FolderHandle, &OsStr), clobber: Clobber) -> Result<(), RootError> {
-    let flags = if clobber == Clobber::Refuse { RenameFlags::NOREPLACE } else { RenameFlags::empty() };
+fn rename(from: (&FolderHandle, &OsStr), to: (&FolderHandle, &OsStr), clobber: RenameMode) -> Result<(), FolderError> {
+    let flags = if clobber == RenameMode::Refuse { RenameFlags::NOREPLACE } else { RenameFlags::empty() };
     renameat_with(from.0, from.1, to.0, to.1, flags).map_err(|error| match error {
-        Errno::XDEV => RootError::Apart,
-        Errno::INVAL => RootError::IntoItself,
+        Errno::XDEV => FolderError::Apart,
+        Errno::INVAL => FolderError::IntoItself,
         error => error.into(),
     })
 }

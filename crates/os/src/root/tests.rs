@@ -49,7 +49,7 @@ impl Yard {
         self.root.spot(Path::new(path)).unwrap()
     }
 
-    fn read(&self, path: impl AsRef<Path>) -> Result<String, RootError> {
+    fn read(&self, path: impl AsRef<Path>) -> Result<String, FolderError> {
         self.root.open_file(path.as_ref()).map(|file| io::read_to_string(file).unwrap())
     }
 
@@ -71,8 +71,8 @@ impl Yard {
                 let _ = spot.replace(b"written", &found);
             }
             self.write("lure", "");
-            let _ = self.spot("lure").rename(&spot, Clobber::Replace);
-            let _ = spot.rename(&self.spot("taken"), Clobber::Refuse);
+            let _ = self.spot("lure").rename(&spot, RenameMode::Replace);
+            let _ = spot.rename(&self.spot("taken"), RenameMode::Refuse);
             let _ = spot.remove(FileKind::File);
             let _ = spot.remove(FileKind::Folder);
         }

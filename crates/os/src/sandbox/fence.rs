@@ -29,12 +29,12 @@ use rustix::{
     thread::{CapabilitySet, capabilities, set_capabilities},
 };
 
-use super::{Network, SandboxRoom, refuse_what_landlock_cannot};
+use super::{NetworkAccess, SandboxRoom, refuse_what_landlock_cannot};
 use crate::root::{FolderHandle, place};
 
 /// What is allowed. Whatever is not there is left out; so is what is closed.
 #[derive(Debug, Default)]
-pub struct Fence {
+pub struct SandboxPolicy {
     /// Files and folders that may be read and, unless `exec` says otherwise, executed.
     pub read: Vec<PathBuf>,
     /// Files and folders that may be written as well.
@@ -53,12 +53,12 @@ pub struct Fence {
 
 /// What has become of a fence.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Enforced {
+pub enum SandboxEnforcement {
     /// All three layers; on a kernel without landlock, the other two.
     Sandbox {
         /// The kernel's version of landlock.
         landlock: Option<u32>,
-        network: Network,
+        network: NetworkAccess,
         /// Sockets in the granted folders at which somebody outside listens: they are not there inside.
         covered: Vec<PathBuf>,
     },
@@ -86,11 +86,11 @@ const MAX_BESIDE: usize = 4096;
 
 // === impl Fence ===
 
-impl Fence {
+impl SandboxPolicy {
     /// Starts something from within the fence: what `start` does, it does bound by it. Blocks until that has returned.
     ///
     /// A kernel without landlock is no error, and `start` runs all the same; a kernel that has it and refuses is one.
-    pub fn spawn<T: Send>(&self, start: impl FnOnce() -> T + Send) -> io::Result<(T, Enforced)> {
+    pub fn spawn<T: Send>(&self, start: impl FnOnce() -> T + Send) -> io::Result<(T, SandboxEnforcement)> {
         thread::scope(|scope| {
             let bound = move || {
                 let enforced = self.enforce()?;
@@ -102,7 +102,7 @@ impl Fence {
     }
 
     /// Binds this thread.
-    fn enforce(&self) -> io::Result<Enforced> {
+    fn enforce(&self) -> io::Result<SandboxEnforcement> {
         drop_powers();
         let ruleset = Ruleset::default()
             .handle_access(AccessFs::from_all(KNOWN))
@@ -132,8 +132,8 @@ impl Fence {
         }
         let ruleset = rules.ruleset.expect("it is put back wherever it is taken");
         let status = ruleset.restrict_self().map_err(io::Error::other)?;
-        let enforced = Enforced::of(&status, rules.cramped);
-        if let Enforced::Landlock { .. } = enforced {
+        let enforced = SandboxEnforcement::of(&status, rules.cramped);
+        if let SandboxEnforcement::Landlock { .. } = enforced {
             refuse_what_landlock_cannot().map_err(io::Error::other)?;
         }
         Ok(enforced)
@@ -170,8 +170,8 @@ pub(crate) fn bind_inside(written: &[PathBuf], exec: Option<&[PathBuf]>, closed_
         }
     }
     let ruleset = rules.ruleset.expect("it is put back wherever it is taken");
-    match Enforced::of(&ruleset.restrict_self().map_err(io::Error::other)?, Vec::new()) {
-        Enforced::Landlock { abi, .. } => Ok(abi),
+    match SandboxEnforcement::of(&ruleset.restrict_self().map_err(io::Error::other)?, Vec::new()) {
+        SandboxEnforcement::Landlock { abi, .. } => Ok(abi),
         _ => Ok(0),
     }
 }
@@ -287,7 +287,7 @@ impl FenceRules<'_> {
 
 // === impl Enforced ===
 
-impl Enforced {
+impl SandboxEnforcement {
     fn of(status: &RestrictionStatus, cramped: Vec<PathBuf>) -> Self {
         let none = |why: &str| Self::None { why: why.to_owned() };
         match (&status.ruleset, &status.landlock) {

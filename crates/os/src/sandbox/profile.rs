@@ -18,7 +18,7 @@ use std::{
 
 use rustix::process::{getegid, geteuid};
 
-use super::{INNER, Network, PrivateFolder, SandboxRoom, fence::Fence, memory};
+use super::{INNER, NetworkAccess, PrivateFolder, SandboxRoom, fence::SandboxPolicy, memory};
 use crate::root::{FolderHandle, place};
 
 /// Of the system, as they are. Others of its folders are links into the first, or folders of their own.
@@ -100,7 +100,7 @@ pub(super) struct BwrapProfile {
 impl BwrapProfile {
     /// `env` is what the command is given, `cwd` where it starts.
     pub(super) fn new(
-        fence: &Fence,
+        fence: &SandboxPolicy,
         room: &SandboxRoom,
         env: &BTreeMap<OsString, OsString>,
         cwd: &Path,
@@ -117,7 +117,7 @@ impl BwrapProfile {
             inner: None,
         };
         profile.say("--unshare-user --unshare-pid --unshare-ipc --unshare-uts --unshare-cgroup-try");
-        if room.network == Network::Own {
+        if room.network == NetworkAccess::Own {
             profile.say("--unshare-net");
         }
         profile.say("--die-with-parent --clearenv --cap-drop ALL");
@@ -167,8 +167,8 @@ impl BwrapProfile {
         }
         self.identity(env)?;
         match room.network {
-            Network::Own => self.text("127.0.0.1 localhost\n::1 localhost\n", "/etc/hosts")?,
-            Network::All => {
+            NetworkAccess::Own => self.text("127.0.0.1 localhost\n::1 localhost\n", "/etc/hosts")?,
+            NetworkAccess::All => {
                 for file in ["/etc/hosts", "/etc/resolv.conf"].map(Path::new) {
                     if let Ok(real) = file.canonicalize() {
                         self.read_only(&real, file);
@@ -222,7 +222,7 @@ impl BwrapProfile {
         })
     }
 
-    fn tools(&mut self, fence: &Fence) {
+    fn tools(&mut self, fence: &SandboxPolicy) {
         let is_closed = |path: &Path| fence.closed.iter().any(|closed| path.starts_with(closed));
         let is_made = |path: &Path| {
             let is_there = |own: &&str| path == Path::new(*own);
@@ -256,7 +256,7 @@ impl BwrapProfile {
     }
 
     /// By the handles that were checked: whatever has become of their names, these are the folders.
-    fn granted(&mut self, fence: &Fence, room: &SandboxRoom) -> io::Result<()> {
+    fn granted(&mut self, fence: &SandboxPolicy, room: &SandboxRoom) -> io::Result<()> {
         let mut held = Vec::new();
         for root in &fence.held {
             let place = place(root)?;
@@ -335,7 +335,7 @@ impl BwrapProfile {
 
     /// What is closed lies beneath nothing that is listed, unless somebody has granted a folder above it. In a folder of the
     /// sandbox's own it is not, whatever that seems to be.
-    fn closed(&mut self, fence: &Fence) {
+    fn closed(&mut self, fence: &SandboxPolicy) {
         for closed in &fence.closed {
             let is_shown = self.shared.iter().any(|path| closed.starts_with(path));
             if is_shown && closed.is_dir() {

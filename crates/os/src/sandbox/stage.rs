@@ -23,14 +23,14 @@ use rustix::{
 
 use super::{
     BegunChild, INNER, SandboxRoom,
-    fence::{Enforced, Fence},
+    fence::{SandboxEnforcement, SandboxPolicy},
     inner::{InnerPlan, PROTOCOL},
     memory,
     profile::BwrapProfile,
     spawner,
 };
 use crate::{
-    census::{MARKER, Owner},
+    census::{MARKER, OwnerDaemon},
     pid_namespace::InitProcess,
     proc::Stat,
 };
@@ -52,7 +52,7 @@ pub(crate) struct SandboxStage {
     go: File,
     status: File,
     info: File,
-    network: super::Network,
+    network: super::NetworkAccess,
 }
 
 /// How long bubblewrap and the inner program may take; they mostly need 10 ms.
@@ -65,9 +65,9 @@ impl SandboxStage {
     /// Prepares the command that starts something in its room. The streams of that command are whoever starts it's to choose.
     pub(crate) fn set(
         inside: &SandboxCommand<'_>,
-        fence: &Fence,
+        fence: &SandboxPolicy,
         room: &SandboxRoom,
-        owner: &Owner,
+        owner: &OwnerDaemon,
     ) -> io::Result<(Command, Self)> {
         // A name like `/proc/self/fd/7` says which folder, and that nobody can have swapped it; inside it has its own.
         let swapped = inside.cwd.starts_with("/proc/self/fd");
@@ -127,7 +127,7 @@ impl SandboxStage {
         match begun {
             Ok((first, version)) => {
                 let landlock = Some(version).filter(|version| *version > 0);
-                let enforced = Some(Enforced::Sandbox { landlock, network, covered });
+                let enforced = Some(SandboxEnforcement::Sandbox { landlock, network, covered });
                 Ok(BegunChild { child, enforced, first: Some(first) })
             }
             Err(error) => {

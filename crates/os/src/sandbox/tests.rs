@@ -16,7 +16,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
 use crate::{
-    child::{Child, SpawnError, Spec},
+    child::{Child, ChildSpec, SpawnError},
     proc::Stat,
     root::FolderHandle,
     testing::{environment, home, line, soon},
@@ -26,7 +26,7 @@ use crate::{
 struct Place {
     _folder: TempDir,
     real: PathBuf,
-    sandbox: Arc<Sandbox>,
+    sandbox: Arc<Bubblewrap>,
 }
 
 /// What a command has come to.
@@ -52,7 +52,7 @@ impl Place {
         self.real.join(name)
     }
 
-    fn fence(&self, network: Network) -> Fence {
+    fn fence(&self, network: NetworkAccess) -> SandboxPolicy {
         let room = SandboxRoom {
             sandbox: self.sandbox.clone(),
             home: Some(PrivateFolder { seems: self.path("home"), lies: self.path("own/home") }),
@@ -62,7 +62,7 @@ impl Place {
             guarded: vec![".git"],
         };
         let held = vec![FolderHandle::open(&self.path("granted")).unwrap()];
-        Fence { held, closed: vec![self.path("closed")], room: Some(room), ..Fence::default() }
+        SandboxPolicy { held, closed: vec![self.path("closed")], room: Some(room), ..SandboxPolicy::default() }
     }
 
     fn env(&self) -> BTreeMap<OsString, OsString> {
@@ -71,25 +71,25 @@ impl Place {
             .into()
     }
 
-    fn spawn(&self, fence: &Fence, command: &[&str]) -> Result<Child, SpawnError> {
+    fn spawn(&self, fence: &SandboxPolicy, command: &[&str]) -> Result<Child, SpawnError> {
         let command: Vec<String> = command.iter().map(|&word| word.to_owned()).collect();
         let (env, cwd) = (self.env(), self.path("granted"));
-        let spec = Spec { command: &command, env: &env, cwd: Some(&cwd), cgroup: None, fence: Some(fence) };
-        Child::spawn(&spec, &Owner::this_process(&home("sandbox")))
+        let spec = ChildSpec { command: &command, env: &env, cwd: Some(&cwd), cgroup: None, fence: Some(fence) };
+        Child::spawn(&spec, &OwnerDaemon::this_process(&home("sandbox")))
     }
 
     /// Runs a line of shell to its end.
     async fn run(&self, script: &str) -> Came {
-        self.run_in(&self.fence(Network::Own), script).await
+        self.run_in(&self.fence(NetworkAccess::Own), script).await
     }
 
-    async fn run_in(&self, fence: &Fence, script: &str) -> Came {
+    async fn run_in(&self, fence: &SandboxPolicy, script: &str) -> Came {
         end_of(self.spawn(fence, &["sh", "-c", script]).unwrap()).await
     }
 }
 
 async fn end_of(mut child: Child) -> Came {
-    assert!(matches!(child.enforced, Some(Enforced::Sandbox { .. })), "{:?}", child.enforced);
+    assert!(matches!(child.enforced, Some(SandboxEnforcement::Sandbox { .. })), "{:?}", child.enforced);
     drop(child.stdin);
     let (mut out, mut err) = (String::new(), String::new());
     let both = async { tokio::join!(child.stdout.read_to_string(&mut out), child.stderr.read_to_string(&mut err)) };
@@ -101,9 +101,9 @@ async fn end_of(mut child: Child) -> Came {
 }
 
 /// The one that all tests use, or `None` where the machine has none.
-fn sandbox() -> Option<Arc<Sandbox>> {
-    static FOUND: OnceLock<Result<Arc<Sandbox>, String>> = OnceLock::new();
-    let found = FOUND.get_or_init(|| Sandbox::find(&environment(), None, &inner()));
+fn sandbox() -> Option<Arc<Bubblewrap>> {
+    static FOUND: OnceLock<Result<Arc<Bubblewrap>, String>> = OnceLock::new();
+    let found = FOUND.get_or_init(|| Bubblewrap::find(&environment(), None, &inner()));
     match found {
         Ok(sandbox) => Some(sandbox.clone()),
         Err(why) if why.contains("is not installed") => {
@@ -146,10 +146,10 @@ async fn a_command_runs_with_its_folder_its_variables_and_its_status() {
 #[tokio::test]
 async fn what_comes_in_goes_through_and_what_was_enforced_is_known() {
     let Some(place) = Place::new() else { return };
-    let mut child = place.spawn(&place.fence(Network::Own), &["cat"]).unwrap();
+    let mut child = place.spawn(&place.fence(NetworkAccess::Own), &["cat"]).unwrap();
     child.stdin.write_all(b"to and fro\n").await.unwrap();
     assert_eq!(line(&mut child.stdout).await, "to and fro");
-    let Some(Enforced::Sandbox { landlock, network: Network::Own, .. }) = child.enforced else {
+    let Some(SandboxEnforcement::Sandbox { landlock, network: NetworkAccess::Own, .. }) = child.enforced else {
         panic!("{:?}", child.enforced)
     };
     // Where these tests run, there is landlock, too.
@@ -159,10 +159,10 @@ async fn what_comes_in_goes_through_and_what_was_enforced_is_known() {
 #[tokio::test]
 async fn a_program_that_is_not_there_or_may_not_run_is_told_as_without_a_sandbox() {
     let Some(place) = Place::new() else { return };
-    let fence = place.fence(Network::Own);
+    let fence = place.fence(NetworkAccess::Own);
     let error = place.spawn(&fence, &["no-such-program"]).unwrap_err();
     assert!(matches!(error, SpawnError::NotFound { .. }), "{error:?}");
-    let limited = Fence { exec: Some(vec!["/usr/bin/cat".into()]), ..place.fence(Network::Own) };
+    let limited = SandboxPolicy { exec: Some(vec!["/usr/bin/cat".into()]), ..place.fence(NetworkAccess::Own) };
     let error = place.spawn(&limited, &["ls"]).unwrap_err();
     let SpawnError::Exec { source, .. } = &error else { panic!("{error:?}") };
     assert_eq!(source.kind(), io::ErrorKind::PermissionDenied);
@@ -175,7 +175,7 @@ async fn granted_folders_are_there_wherever_they_lie() {
     let Some(place) = Place::new() else { return };
     let read = |root: &str, script: &'static str| {
         let held = vec![FolderHandle::open(&place.path(root)).unwrap()];
-        (Fence { held, ..place.fence(Network::Own) }, script)
+        (SandboxPolicy { held, ..place.fence(NetworkAccess::Own) }, script)
     };
     fs::create_dir_all(place.path("home/project")).unwrap();
     fs::write(place.path("home/project/file"), "beneath the home folder").unwrap();
@@ -187,15 +187,15 @@ async fn granted_folders_are_there_wherever_they_lie() {
         let (fence, _) = read(root, "");
         let command = ["cat".to_owned(), at(file)];
         let (env, cwd) = (place.env(), place.path(root).canonicalize().unwrap());
-        let spec = Spec { command: &command, env: &env, cwd: Some(&cwd), cgroup: None, fence: Some(&fence) };
-        let child = Child::spawn(&spec, &Owner::this_process(&home("sandbox"))).unwrap();
+        let spec = ChildSpec { command: &command, env: &env, cwd: Some(&cwd), cgroup: None, fence: Some(&fence) };
+        let child = Child::spawn(&spec, &OwnerDaemon::this_process(&home("sandbox"))).unwrap();
         let came = end_of(child).await;
         assert_eq!(came.out, text, "{root}: {}", came.err);
     }
     // One within the other, and the outer one first or last.
     for order in [["granted", "granted/sub"], ["granted/sub", "granted"]] {
         let held = order.map(|name| FolderHandle::open(&place.path(name)).unwrap()).into();
-        let fence = Fence { held, ..place.fence(Network::Own) };
+        let fence = SandboxPolicy { held, ..place.fence(NetworkAccess::Own) };
         let came = place.run_in(&fence, "cat file 2>/dev/null; cat sub/file; echo x >sub/new && echo written").await;
         assert_eq!(came.out, "granted/subwritten\n", "{}", came.err);
     }
@@ -205,13 +205,13 @@ async fn granted_folders_are_there_wherever_they_lie() {
 #[tokio::test]
 async fn a_granted_folder_is_the_one_that_was_opened_whatever_its_name_leads_to_now() {
     let Some(place) = Place::new() else { return };
-    let fence = place.fence(Network::Own);
+    let fence = place.fence(NetworkAccess::Own);
     fs::rename(place.path("granted"), place.path("moved")).unwrap();
     std::os::unix::fs::symlink(place.path("outside"), place.path("granted")).unwrap();
     let (env, cwd) = (place.env(), PathBuf::from("/"));
     let command = ["sh".to_owned(), "-c".to_owned(), format!("cat {0}/*/file {0}/file", place.real.display())];
-    let spec = Spec { command: &command, env: &env, cwd: Some(&cwd), cgroup: None, fence: Some(&fence) };
-    let came = end_of(Child::spawn(&spec, &Owner::this_process(&home("sandbox"))).unwrap()).await;
+    let spec = ChildSpec { command: &command, env: &env, cwd: Some(&cwd), cgroup: None, fence: Some(&fence) };
+    let came = end_of(Child::spawn(&spec, &OwnerDaemon::this_process(&home("sandbox"))).unwrap()).await;
     assert!(!came.out.contains("outside"), "{}", came.out);
 }
 
@@ -232,9 +232,9 @@ async fn what_a_command_is_given_is_nothing_to_what_is_around_it() {
     for name in ["LD_PRELOAD", "LD_AUDIT"] {
         let mut env = place.env();
         env.insert(name.into(), library.clone().into());
-        let (command, cwd, fence) = (["true".to_owned()], place.path("granted"), place.fence(Network::Own));
-        let spec = Spec { command: &command, env: &env, cwd: Some(&cwd), cgroup: None, fence: Some(&fence) };
-        let came = end_of(Child::spawn(&spec, &Owner::this_process(&home("sandbox"))).unwrap()).await;
+        let (command, cwd, fence) = (["true".to_owned()], place.path("granted"), place.fence(NetworkAccess::Own));
+        let spec = ChildSpec { command: &command, env: &env, cwd: Some(&cwd), cgroup: None, fence: Some(&fence) };
+        let came = end_of(Child::spawn(&spec, &OwnerDaemon::this_process(&home("sandbox"))).unwrap()).await;
         assert!(came.status.success(), "{}", came.err);
         assert!(!place.path("outside/ran").exists(), "{name} was read outside");
     }
@@ -262,7 +262,7 @@ async fn what_is_closed_is_empty_and_stays_where_it_is() {
             "cat sub/file .git/file; echo evil >sub/file; echo evil >sub/new; mv sub gone; rm -rf sub; echo end",
         ),
     ] {
-        let fence = Fence { closed: closed.to_vec(), ..place.fence(Network::Own) };
+        let fence = SandboxPolicy { closed: closed.to_vec(), ..place.fence(NetworkAccess::Own) };
         let came = place.run_in(&fence, &format!("({script}) 2>/dev/null")).await;
         assert_eq!(came.out, "end\n", "{}", came.err);
         assert_eq!(fs::read_to_string(place.path("granted/sub/file")).unwrap(), "granted/sub");
@@ -290,13 +290,13 @@ async fn an_upgrade_of_the_program_does_not_end_its_sandboxes() {
     let (program, new) = (place.path("prism"), place.path("prism-new"));
     fs::copy(inner(), &program).unwrap();
     fs::copy(inner(), &new).unwrap();
-    let place = Place { sandbox: Sandbox::find(&environment(), None, &program).unwrap(), ..place };
+    let place = Place { sandbox: Bubblewrap::find(&environment(), None, &program).unwrap(), ..place };
     fs::rename(&new, &program).unwrap();
     let came = place.run("echo still").await;
     assert_eq!(came.out, "still\n", "{}", came.err);
     // And what is said where there is none any more.
     fs::remove_file(&program).unwrap();
-    let error = place.spawn(&place.fence(Network::Own), &["true"]).unwrap_err();
+    let error = place.spawn(&place.fence(NetworkAccess::Own), &["true"]).unwrap_err();
     let source = std::error::Error::source(&error).unwrap().to_string();
     assert!(source.contains("prism cannot be opened"), "{source}");
 }
@@ -305,13 +305,13 @@ async fn an_upgrade_of_the_program_does_not_end_its_sandboxes() {
 fn what_is_missing_is_named_with_what_to_do() {
     let folder = tempfile::tempdir().unwrap();
     let path = |path: &Path| BTreeMap::from([("PATH".into(), path.into())]);
-    let why = Sandbox::find(&path(folder.path()), None, &inner()).unwrap_err();
+    let why = Bubblewrap::find(&path(folder.path()), None, &inner()).unwrap_err();
     assert!(why.contains("install the package `bubblewrap`"), "{why}");
     // One that others could have put there is none.
     let bwrap = folder.path().join("bwrap");
     fs::write(&bwrap, "#!/bin/sh\n").unwrap();
     let mode = std::os::unix::fs::PermissionsExt::from_mode(0o777);
     fs::set_permissions(&bwrap, mode).unwrap();
-    let why = Sandbox::find(&path(folder.path()), None, &inner()).unwrap_err();
+    let why = Bubblewrap::find(&path(folder.path()), None, &inner()).unwrap_err();
     assert!(why.contains("install the package `bubblewrap`"), "{why}");
 }

@@ -13,11 +13,11 @@ use std::{
 };
 
 use super::names::{MoveEnd, NameEvent, NameWatch, Watched};
-use crate::root::{self, FileKind, FolderHandle, FolderListing, RootError};
+use crate::root::{self, FileKind, FolderError, FolderHandle, FolderListing};
 
 /// Folders that are watched with all that is in them.
 #[derive(Debug)]
-pub struct Tree {
+pub struct TreeWatch {
     names: Arc<NameWatch>,
     roots: BTreeMap<PathBuf, FolderHandle>,
     folders: HashMap<Watched, SeenFolder>,
@@ -70,7 +70,7 @@ const MAX_KNOWN: usize = 500_000;
 /// Folders in one another.
 const MAX_DEPTH: usize = 64;
 
-impl Tree {
+impl TreeWatch {
     /// Begins with no folder. To be called in a runtime.
     pub fn new() -> io::Result<Self> {
         Ok(Self {
@@ -286,7 +286,7 @@ impl Tree {
             }
             match folder.folder(&name) {
                 Ok(beneath) => self.enter(&beneath, &path, depth + 1, choice, changes),
-                Err(RootError::NotFound | RootError::Linked | RootError::NotAFolder) => {}
+                Err(FolderError::NotFound | FolderError::Linked | FolderError::NotAFolder) => {}
                 Err(_) => self.is_partial = true,
             }
         }
@@ -341,7 +341,7 @@ impl Tree {
     }
 }
 
-impl Drop for Tree {
+impl Drop for TreeWatch {
     /// Somebody may still wait for the bell; the kernel need not watch for that.
     fn drop(&mut self) {
         for watched in self.folders.keys() {

@@ -10,10 +10,10 @@ mod tests;
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use bytes::Bytes;
-use prism_core::wire::{Frame, Kind, Members, Message};
+use prism_core::wire::{Frame, Members, Message, MessageKind};
 use serde_json::json;
 
-use super::Bell;
+use super::AcpBell;
 
 /// Requests of the editor's that may wait for an answer. Beyond it the oldest kind of bookkeeping is lost: such a session
 /// counts as idle.
@@ -23,7 +23,7 @@ const MAX_SESSIONS: usize = 64;
 
 /// What has to be done.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Action {
+pub(crate) enum AcpAction {
     /// A line, without its end.
     ToAgent(Bytes),
     ToHost(Bytes),
@@ -37,17 +37,17 @@ pub(crate) enum Action {
 }
 
 #[derive(Default)]
-pub(crate) struct Machine {
+pub(crate) struct AcpMachine {
     /// What the editor has asked, by its own ids.
-    asked: HashMap<String, Asked>,
-    sessions: HashMap<String, Session>,
+    asked: HashMap<String, HostRequest>,
+    sessions: HashMap<String, AcpSession>,
     /// The session that was spoken in last.
     newest: Option<String>,
     bells: u64,
-    actions: VecDeque<Action>,
+    actions: VecDeque<AcpAction>,
 }
 
-enum Asked {
+enum HostRequest {
     /// A session in this folder; its id if it is an old one.
     Open {
         folder: String,
@@ -59,7 +59,7 @@ enum Asked {
 }
 
 #[derive(Default)]
-struct Session {
+struct AcpSession {
     /// Prompts of the editor's that the agent has.
     turns: HashSet<String>,
     /// Ours that it has.
@@ -72,8 +72,8 @@ struct Session {
 
 // === impl Machine ===
 
-impl Machine {
-    pub(crate) fn poll_action(&mut self) -> Option<Action> {
+impl AcpMachine {
+    pub(crate) fn poll_action(&mut self) -> Option<AcpAction> {
         self.actions.pop_front()
     }
 
@@ -83,7 +83,7 @@ impl Machine {
         if self.keeps(&line) {
             return;
         }
-        self.actions.push_back(Action::ToAgent(line));
+        self.actions.push_back(AcpAction::ToAgent(line));
     }
 
     /// Notes what the editor says; true if it is not for the agent, or not yet.
@@ -94,11 +94,11 @@ impl Machine {
         let text = |name: &str| params.get(name).cloned();
         match (&*method, id) {
             ("session/new", Some(id)) => {
-                self.ask(id, Asked::Open { folder: text("cwd").unwrap_or_default(), session: None });
+                self.ask(id, HostRequest::Open { folder: text("cwd").unwrap_or_default(), session: None });
             }
             ("session/load" | "session/resume", Some(id)) => {
                 let folder = text("cwd").unwrap_or_default();
-                self.ask(id, Asked::Open { folder, session: text("sessionId") });
+                self.ask(id, HostRequest::Open { folder, session: text("sessionId") });
             }
             ("session/prompt", Some(id)) => {
                 let Some(name) = text("sessionId") else { return false };
@@ -109,14 +109,14 @@ impl Machine {
                         return true;
                     }
                     session.turns.insert(id.clone());
-                    self.ask(id, Asked::Prompt { session: name });
+                    self.ask(id, HostRequest::Prompt { session: name });
                 }
             }
             ("session/cancel", None) => {
                 let session = text("sessionId").and_then(|name| self.sessions.get_mut(&name));
                 for (id, _) in session.into_iter().flat_map(|session| session.held.drain(..)) {
                     let answer = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"stopReason":"cancelled"}}}}"#);
-                    self.actions.push_back(Action::ToHost(answer.into()));
+                    self.actions.push_back(AcpAction::ToHost(answer.into()));
                 }
             }
             _ => {}
@@ -124,7 +124,7 @@ impl Machine {
         false
     }
 
-    fn ask(&mut self, id: String, what: Asked) {
+    fn ask(&mut self, id: String, what: HostRequest) {
         if self.asked.len() < MAX_ASKED {
             self.asked.insert(id, what);
         }
@@ -133,27 +133,27 @@ impl Machine {
     /// Takes a line of the agent's.
     pub(crate) fn handle_agent(&mut self, frame: Frame) {
         let Some(line) = self.line(frame, "the agent") else { return };
-        let message = Message::parse(line.clone()).ok().filter(|message| message.kind() == Kind::Response);
+        let message = Message::parse(line.clone()).ok().filter(|message| message.kind() == MessageKind::Response);
         let Some((message, id)) = message.and_then(|message| message.id().map(str::to_owned).map(|id| (message, id)))
         else {
-            return self.actions.push_back(Action::ToHost(line));
+            return self.actions.push_back(AcpAction::ToHost(line));
         };
         let ours = self.sessions.iter().find(|(_, session)| session.bell.as_deref() == Some(id.as_str()));
         if let Some(name) = ours.map(|(name, _)| name.clone()) {
             if message.failed() {
-                self.actions.push_back(Action::Say("the agent refused the prompt that its bell is".to_owned()));
+                self.actions.push_back(AcpAction::Say("the agent refused the prompt that its bell is".to_owned()));
             }
             return self.bell_over(&name);
         }
-        self.actions.push_back(Action::ToHost(line));
+        self.actions.push_back(AcpAction::ToHost(line));
         match self.asked.remove(&id) {
-            Some(Asked::Open { folder, session }) if !message.failed() => {
+            Some(HostRequest::Open { folder, session }) if !message.failed() => {
                 let session = session.or_else(|| result(&message).remove("sessionId"));
                 if let Some(session) = session {
                     self.opened(session, folder);
                 }
             }
-            Some(Asked::Prompt { session: name }) => {
+            Some(HostRequest::Prompt { session: name }) => {
                 if let Some(session) = self.sessions.get_mut(&name) {
                     session.turns.remove(&id);
                 }
@@ -168,12 +168,12 @@ impl Machine {
         if self.sessions.contains_key(&session) || self.sessions.len() >= MAX_SESSIONS {
             return;
         }
-        self.sessions.insert(session.clone(), Session::default());
-        self.actions.push_back(Action::Opened { session, folder });
+        self.sessions.insert(session.clone(), AcpSession::default());
+        self.actions.push_back(AcpAction::Opened { session, folder });
     }
 
     /// A bell has rung. Of several that wait the last one counts: it tells of all.
-    pub(crate) fn handle_bell(&mut self, bell: Bell) {
+    pub(crate) fn handle_bell(&mut self, bell: AcpBell) {
         let Some(name) = bell.session.or_else(|| self.newest.clone()) else { return };
         if let Some(session) = self.sessions.get_mut(&name) {
             session.waiting = Some(bell.text);
@@ -201,8 +201,8 @@ impl Machine {
             "method": "session/update",
             "params": { "sessionId": name, "update": update },
         });
-        self.actions.push_back(Action::ToHost(note.to_string().into()));
-        self.actions.push_back(Action::ToAgent(prompt.into()));
+        self.actions.push_back(AcpAction::ToHost(note.to_string().into()));
+        self.actions.push_back(AcpAction::ToAgent(prompt.into()));
     }
 
     /// Our turn is over: now it is the editor's, if it waited, or the next bell's.
@@ -211,9 +211,9 @@ impl Machine {
         session.bell = None;
         for (id, line) in std::mem::take(&mut session.held) {
             session.turns.insert(id.clone());
-            self.actions.push_back(Action::ToAgent(line));
+            self.actions.push_back(AcpAction::ToAgent(line));
             if self.asked.len() < MAX_ASKED {
-                self.asked.insert(id, Asked::Prompt { session: name.to_owned() });
+                self.asked.insert(id, HostRequest::Prompt { session: name.to_owned() });
             }
         }
         self.ring(name);
@@ -223,7 +223,7 @@ impl Machine {
         match frame {
             Frame::Line(line) => Some(line),
             Frame::TooLong { .. } => {
-                self.actions.push_back(Action::Say(format!("a message of {whose} is too long and was left out")));
+                self.actions.push_back(AcpAction::Say(format!("a message of {whose} is too long and was left out")));
                 None
             }
         }

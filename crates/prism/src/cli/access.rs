@@ -21,33 +21,33 @@ use prism_config::Env;
 
 A person decides: prism requests, prism approve, or prism console.
 Exit codes: 0 done, 1 refused or denied, 2 typed wrongly, 4 nobody decided in time.")]
-pub struct Access {
+pub struct AccessArgs {
     #[command(subcommand)]
-    command: Command,
+    command: AccessCommand,
     /// Print JSON, for programs
     #[arg(long, global = true)]
     json: bool,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+enum AccessCommand {
     /// Ask for access to folders, on behalf of an agent
-    Request(request::Request),
+    Request(request::AccessRequestArgs),
     /// See what came of a request, and take its token, once
-    Claim(request::Claim),
+    Claim(request::AccessClaimArgs),
     /// Show the scopes that can be asked for, and what each means
     Scopes,
     /// Show what can be done with a grant, and which scope each needs
     Actions,
 }
 
-impl Access {
+impl AccessArgs {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
         match self.command {
-            Command::Request(request) => return request.run(env, self.json),
-            Command::Claim(claim) => return claim.run(env, self.json),
-            Command::Scopes => tables::scopes(self.json)?,
-            Command::Actions => tables::actions(self.json)?,
+            AccessCommand::Request(request) => return request.run(env, self.json),
+            AccessCommand::Claim(claim) => return claim.run(env, self.json),
+            AccessCommand::Scopes => tables::scopes(self.json)?,
+            AccessCommand::Actions => tables::actions(self.json)?,
         }
         Ok(ExitCode::SUCCESS)
     }

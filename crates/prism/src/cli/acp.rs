@@ -8,9 +8,9 @@ use tokio::{sync::mpsc, task::spawn_blocking, time::sleep};
 
 use super::{
     say,
-    verbs::{Mesh, Trouble, acting},
+    verbs::{DaemonCallError, MeshClient, acting},
 };
-use crate::acp::{self, Bell, Ears};
+use crate::acp::{self, AcpBell, BellSubscriber};
 use prism_config::Env;
 
 /// How long one poll lasts.
@@ -29,7 +29,7 @@ const BELLS: usize = 16;
 
 All that the editor and the agent say passes as it is. Without --agent a session is known by its folder and by
 --surface, which is what the agent says in prism_start.")]
-pub struct Acp {
+pub struct AcpArgs {
     /// What the agent calls itself in prism_start [default: $PRISM_AGENT]
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
@@ -42,21 +42,21 @@ pub struct Acp {
 }
 
 /// Who waits, session by session or for one agent.
-struct Waiters {
+struct BellWaiters {
     env: Env,
     agent: Option<String>,
     surface: String,
-    bells: mpsc::Sender<Bell>,
+    bells: mpsc::Sender<AcpBell>,
 }
 
-impl Acp {
+impl AcpArgs {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the runtime")?;
         let ended = runtime.block_on(async {
             let (bells, arriving) = mpsc::channel(BELLS);
             let agent = acting(self.agent.as_deref(), env);
-            let waiters = Waiters { env: env.clone(), agent, surface: self.surface.clone(), bells };
+            let waiters = BellWaiters { env: env.clone(), agent, surface: self.surface.clone(), bells };
             if let Some(agent) = &waiters.agent {
                 waiters.wait_for(WaitArguments { agent: Some(agent.clone()), ..WaitArguments::default() }, None);
             }
@@ -72,7 +72,7 @@ impl Acp {
     }
 }
 
-impl Ears for Waiters {
+impl BellSubscriber for BellWaiters {
     fn session(&mut self, id: &str, folder: &str) {
         if self.agent.is_none() {
             let who = WaitArguments {
@@ -86,7 +86,7 @@ impl Ears for Waiters {
     }
 }
 
-impl Waiters {
+impl BellWaiters {
     fn wait_for(&self, who: WaitArguments, session: Option<String>) {
         let who = WaitArguments { hook: Some("acp".to_owned()), timeout_s: Some(POLL.as_secs()), ..who };
         let (env, bells) = (self.env.clone(), self.bells.clone());
@@ -95,7 +95,7 @@ impl Waiters {
                 let pause = match wait(&env, &who).await {
                     Ok(answer) if answer.bell => {
                         let text = answer.text.unwrap_or_default();
-                        if bells.send(Bell { session: session.clone(), text }).await.is_err() {
+                        if bells.send(AcpBell { session: session.clone(), text }).await.is_err() {
                             return;
                         }
                         PAUSE
@@ -103,7 +103,7 @@ impl Waiters {
                     Ok(answer) if answer.why == Some(NoBell::Timeout) => Duration::ZERO,
                     // Another one waits for the same session: it is the newer one.
                     Ok(answer) if answer.why == Some(NoBell::Superseded) => return,
-                    Err(Trouble::Refused { code, message }) if code != "unknown_agent" => {
+                    Err(DaemonCallError::Refused { code, message }) if code != "unknown_agent" => {
                         return say::warning(&format!("bells do not reach this agent: {message}"));
                     }
                     // Neither is there yet, or any more.
@@ -115,12 +115,12 @@ impl Waiters {
     }
 }
 
-async fn wait(env: &Env, who: &WaitArguments) -> Result<WaitEnded, Trouble> {
+async fn wait(env: &Env, who: &WaitArguments) -> Result<WaitEnded, DaemonCallError> {
     let env = env.clone();
     // Looks at files, and starts nothing: an agent without Prism is still an agent.
-    let found = spawn_blocking(move || Mesh::running(&env)).await;
+    let found = spawn_blocking(move || MeshClient::running(&env)).await;
     match found {
         Ok(Ok(Some(mesh))) => mesh.call(MeshVerb::Wait, who, POLL + GRACE).await,
-        _ => Err(Trouble::Away("it does not run".to_owned())),
+        _ => Err(DaemonCallError::Away("it does not run".to_owned())),
     }
 }

@@ -11,24 +11,24 @@ use std::{
 };
 
 use anyhow::{Context, anyhow, bail};
-use folder::Folder;
+use folder::CommandFolder;
 use prism_config::{
-    Config, Destination, Env, Flags, Inherit, Process, ServerTable,
-    file::{self, Draft, Places},
+    Config, DestinationConfig, Env, EnvInheritance, Flags, ProcessSharing, ServerTable,
+    file::{self, ConfigDraft, ConfigPaths},
     home::{self, Home},
     raw,
     registration::Registration,
-    secret::{self, Reference},
+    secret::{self, SecretReference},
 };
 use prism_core::shell::command_line;
 use prism_os::{
     login,
-    program::{self, Absent},
+    program::{self, ProgramLookupError},
 };
-use taken::Taker;
+use taken::StartupWatch;
 use toml_edit::{InlineTable, Item, Table, TableLike, Value};
 
-use super::{reach, remove, say, target::Target};
+use super::{reach, remove, say, target::TargetArgs};
 
 #[cfg(test)]
 mod tests;
@@ -41,11 +41,11 @@ mod tests;
   prism add docs --url https://example.com/mcp --header 'Authorization: Bearer env:DOCS_TOKEN'
 
 Exit codes: 0 it was added (and answers, if the daemon runs), 1 it was not, 4 it was added and does not answer.")]
-pub struct Add {
+pub struct AddArgs {
     /// Name of the server; its URL is /NAME/mcp
     name: String,
     /// Who shares a child process
-    #[arg(long, value_parser = Process::ALL.map(Process::as_str))]
+    #[arg(long, value_parser = ProcessSharing::ALL.map(ProcessSharing::as_str))]
     process: Option<String>,
     /// Variable for the child. With env:NAME, file:PATH or keyring:SERVICE/ACCOUNT as its value, what is there is
     /// looked up whenever the child starts, and the secret is in no config and on no command line
@@ -67,16 +67,16 @@ pub struct Add {
     #[arg(long)]
     no_wait: bool,
     #[command(flatten)]
-    target: Target,
+    target: TargetArgs,
 }
 
 /// What was done, in words.
 #[derive(Debug)]
-pub(super) struct Report {
+pub(super) struct AddReport {
     pub(super) text: String,
     pub(super) warnings: Vec<String>,
     /// The daemon that takes it up, if one runs on the file.
-    taker: Option<Taker>,
+    taker: Option<StartupWatch>,
 }
 
 fn variable(text: &str) -> Result<(String, String), String> {
@@ -87,8 +87,8 @@ fn variable(text: &str) -> Result<(String, String), String> {
 }
 
 /// Returns where `prism add`, `list` and `remove` look for their file.
-pub(super) fn places(config: Option<&Path>, here: &Path, env: &Env) -> anyhow::Result<Places> {
-    Ok(Places { explicit: config.map(Path::to_owned), here: here.to_owned(), home: home::folder(env)? })
+pub(super) fn places(config: Option<&Path>, here: &Path, env: &Env) -> anyhow::Result<ConfigPaths> {
+    Ok(ConfigPaths { explicit: config.map(Path::to_owned), here: here.to_owned(), home: home::folder(env)? })
 }
 
 /// Returns the `--config FILE` that the next command needs, as words.
@@ -107,7 +107,7 @@ pub(super) fn unseen(target: &Path) -> String {
 
 // === impl Add ===
 
-impl Add {
+impl AddArgs {
     /// Adds the destination and says what comes next.
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
         let report = self.apply(Path::new(""), env)?;
@@ -121,7 +121,7 @@ impl Add {
         }
     }
 
-    pub(super) fn apply(&self, here: &Path, env: &Env) -> anyhow::Result<Report> {
+    pub(super) fn apply(&self, here: &Path, env: &Env) -> anyhow::Result<AddReport> {
         if let Err(error) = raw::check_name(&self.name) {
             bail!("{error}\n  fix: {}", error.fix());
         }
@@ -130,13 +130,13 @@ impl Add {
         let places = places(self.config.as_deref(), here, env)?;
         let target = places.target()?;
         let folder = match &self.cwd {
-            Some(cwd) => Some(Folder::asked(cwd)?),
-            None => Folder::needed(&self.target.command, &places, &target)?,
+            Some(cwd) => Some(CommandFolder::asked(cwd)?),
+            None => CommandFolder::needed(&self.target.command, &places, &target)?,
         };
         if target.parent() == Some(&places.home) {
             Home::find(env)?;
         }
-        let mut draft = Draft::open(&target, &places.home).context("nothing was added")?;
+        let mut draft = ConfigDraft::open(&target, &places.home).context("nothing was added")?;
         let replaced = draft.written().destinations.get(&self.name).cloned();
         if replaced.is_some() && !self.force {
             bail!(
@@ -149,7 +149,7 @@ impl Add {
         let max_sessions = self.max_sessions.map_or(draft.written().max_sessions, |count| count as usize);
         let cwd = folder.as_ref().map(|folder| folder.written.clone());
         let table = ServerTable::of_entry(&draft.document, &self.name);
-        let added = Destination { table, max_sessions, cwd, ..added };
+        let added = DestinationConfig { table, max_sessions, cwd, ..added };
         let undo = match &replaced {
             Some(old) => {
                 let entry = remove::entry(&draft, &self.name);
@@ -185,7 +185,7 @@ impl Add {
             its_own.and_then(|file| file.canonicalize().ok()) == path.canonicalize().ok()
         };
         let taker = match daemon.as_ref().filter(|daemon| is_its_file(daemon)) {
-            Some(daemon) => home::existing_token(env)?.map(|token| Taker {
+            Some(daemon) => home::existing_token(env)?.map(|token| StartupWatch {
                 base: daemon.url.clone(),
                 token,
                 name: self.name.clone(),
@@ -196,16 +196,16 @@ impl Add {
         };
         text.push_str(&self.next(daemon.as_ref(), taker.is_some()));
         // From here on the folder is where it is on this machine.
-        let found = Destination { cwd: folder.map(|folder| folder.real), ..added };
+        let found = DestinationConfig { cwd: folder.map(|folder| folder.real), ..added };
         let mut warnings = self.warnings(&found, env);
         if !counts {
             warnings.push(unseen(&target));
         }
-        Ok(Report { text: text.trim_end().to_owned(), warnings, taker: taker.filter(|_| counts) })
+        Ok(AddReport { text: text.trim_end().to_owned(), warnings, taker: taker.filter(|_| counts) })
     }
 
     /// Returns the destination as it will be written, but for the cap that it has from the file.
-    fn destination(&self) -> anyhow::Result<Destination> {
+    fn destination(&self) -> anyhow::Result<DestinationConfig> {
         let typed = format!("prism add {}", self.name);
         let target = self.target.destination(&self.name, &typed, None)?;
         let stray = [("--env", !self.variables.is_empty()), ("--cwd", self.cwd.is_some())];
@@ -218,8 +218,8 @@ impl Add {
         if texts.any(|text| text.contains('\0')) {
             bail!("a variable cannot contain the NUL character");
         }
-        let process = Process::ALL.into_iter().find(|process| self.process.as_deref() == Some(process.as_str()));
-        Ok(Destination {
+        let process = ProcessSharing::ALL.into_iter().find(|process| self.process.as_deref() == Some(process.as_str()));
+        Ok(DestinationConfig {
             env: self.variables.iter().cloned().collect(),
             process: process.unwrap_or_default(),
             ..target
@@ -227,7 +227,7 @@ impl Add {
     }
 
     /// Returns the keys and values of the entry, only those that were asked for.
-    fn entry(&self, folder: Option<&Folder>) -> Vec<(&'static str, Value)> {
+    fn entry(&self, folder: Option<&CommandFolder>) -> Vec<(&'static str, Value)> {
         let mut entry = self.target.entry();
         if let Some(process) = &self.process {
             entry.push(("process", process.into()));
@@ -246,14 +246,14 @@ impl Add {
     }
 
     /// Returns the entry as text, for the case that a person has to paste it.
-    fn lines(&self, table: ServerTable, folder: Option<&Folder>) -> String {
+    fn lines(&self, table: ServerTable, folder: Option<&CommandFolder>) -> String {
         let entry = self.entry(folder);
         let body: Vec<String> = entry.iter().map(|(key, value)| format!("  {key} = {value}")).collect();
         format!("  [{table}.{}]\n{}\n", self.name, body.join("\n"))
     }
 
     /// Returns the destination in words.
-    fn text(&self, added: &Destination, folder: Option<&Folder>, config: &Config) -> String {
+    fn text(&self, added: &DestinationConfig, folder: Option<&CommandFolder>, config: &Config) -> String {
         let kind = if added.http.is_some() { "server " } else { "command" };
         let mut text = format!("  {kind}  {}\n", say::server(added));
         if let Some(folder) = folder {
@@ -287,7 +287,7 @@ impl Add {
         }
     }
 
-    fn warnings(&self, added: &Destination, env: &Env) -> Vec<String> {
+    fn warnings(&self, added: &DestinationConfig, env: &Env) -> Vec<String> {
         let mut warnings = Vec::new();
         if let Some(program) = added.command.first()
             && !is_program(program, added.cwd.as_deref(), env)
@@ -297,10 +297,10 @@ impl Add {
             let absent = program::find(program, added.cwd.as_deref(), path).err();
             let mut warning = match absent {
                 Some(
-                    absent @ (Absent::NotExecutable { .. }
-                    | Absent::BrokenLink { .. }
-                    | Absent::NoInterpreter { .. }
-                    | Absent::Hidden { .. }),
+                    absent @ (ProgramLookupError::NotExecutable { .. }
+                    | ProgramLookupError::BrokenLink { .. }
+                    | ProgramLookupError::NoInterpreter { .. }
+                    | ProgramLookupError::Hidden { .. }),
                 ) => {
                     format!("{absent}\n  fix: {}", absent.fix())
                 }
@@ -320,10 +320,10 @@ impl Add {
         let in_headers = headers.filter_map(|value| secret::of_header(value));
         for reference in added.env.values().filter_map(|value| secret::of_variable(value)).chain(in_headers) {
             match reference {
-                Reference::Variable(variable) if env.var(variable).is_none() => {
+                SecretReference::Variable(variable) if env.var(variable).is_none() => {
                     warnings.push(format!("{variable} is not set here; it must be where the daemon starts"));
                 }
-                Reference::Variable(_) | Reference::File(_) | Reference::Keyring { .. } => {}
+                SecretReference::Variable(_) | SecretReference::File(_) | SecretReference::Keyring { .. } => {}
             }
         }
         warnings
@@ -331,7 +331,7 @@ impl Add {
 }
 
 /// Puts an entry into the document: a new one at the end, a replaced one where the old one stood.
-pub(super) fn put(draft: &mut Draft, name: &str, entry: Vec<(&'static str, Value)>) -> anyhow::Result<()> {
+pub(super) fn put(draft: &mut ConfigDraft, name: &str, entry: Vec<(&'static str, Value)>) -> anyhow::Result<()> {
     let document = &mut draft.document;
     let had_text = !document.to_string().trim().is_empty();
     // Comments after the last table are text that stands before the new one, and should stay there.
@@ -390,7 +390,7 @@ fn replace(table: &mut dyn TableLike, entry: &[(&'static str, Value)]) {
 /// The PATH that the daemon will get from the login shell.
 fn login_path(env: &Env) -> Option<OsString> {
     let shell = login::shell(env.var("SHELL"))?;
-    login::path(&shell, &env.inherited(&Inherit::All), login::PATIENCE)
+    login::path(&shell, &env.inherited(&EnvInheritance::All), login::PATIENCE)
 }
 
 /// Whether a shell with this environment would find the program.

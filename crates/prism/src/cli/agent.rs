@@ -32,9 +32,9 @@ use prism_config::Env;
 
 A person decides what is granted: prism approve, or prism console.
 Exit codes: 0 done, 1 refused or failed, 2 typed wrongly, 3 the daemon does not run, 4 nobody decided in time.")]
-pub struct Agent {
+pub struct AgentArgs {
     #[command(subcommand)]
-    command: Command,
+    command: AgentCommand,
     /// Print JSON, for programs
     #[arg(long, global = true)]
     json: bool,
@@ -44,39 +44,39 @@ pub struct Agent {
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+enum AgentCommand {
     /// Ask for access to folders, wait for the person, and keep the session for the other commands
-    Open(open::Open),
+    Open(open::AgentOpenArgs),
     /// Do one thing
-    Run(run::Run),
+    Run(run::AgentRunArgs),
     /// Show what the session may do, or one verb with its arguments and an example
-    Verbs(verbs::Verbs),
+    Verbs(verbs::AgentVerbsArgs),
     /// Follow what happens in the editor
-    Events(events::Events),
+    Events(events::AgentEventsArgs),
     /// Do one thing after the other over one connection, from the keyboard or a pipe
-    Shell(shell::Shell),
+    Shell(shell::AgentShellArgs),
     /// Give the access back
-    Close(close::Close),
+    Close(close::AgentCloseArgs),
 }
 
 /// What all of them are told.
-struct Around<'a> {
+struct AgentContext<'a> {
     env: &'a Env,
     json: bool,
     agent: Option<String>,
 }
 
-impl Agent {
+impl AgentArgs {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
         let agent = super::verbs::acting(self.agent.as_deref(), env);
-        let around = Around { env, json: self.json, agent };
+        let around = AgentContext { env, json: self.json, agent };
         match self.command {
-            Command::Open(open) => open.run(&around),
-            Command::Run(run) => run.run(&around),
-            Command::Verbs(verbs) => verbs.run(&around),
-            Command::Events(events) => events.run(&around),
-            Command::Shell(shell) => shell.run(&around),
-            Command::Close(close) => close.run(&around),
+            AgentCommand::Open(open) => open.run(&around),
+            AgentCommand::Run(run) => run.run(&around),
+            AgentCommand::Verbs(verbs) => verbs.run(&around),
+            AgentCommand::Events(events) => events.run(&around),
+            AgentCommand::Shell(shell) => shell.run(&around),
+            AgentCommand::Close(close) => close.run(&around),
         }
     }
 }

@@ -4,12 +4,12 @@ use std::{process::ExitCode, time::Duration};
 
 use anyhow::bail;
 use prism_api::gate::{ApproveRequest, DecisionTaken, DenyRequest, GrantIssued, RequestView};
-use prism_core::policy::Scope;
+use prism_core::policy::GrantScope;
 use serde_json::json;
 
 use super::{
     access::folder,
-    gate::{Gate, seconds},
+    gate::{GateClient, seconds},
     moments::{distance, now_ms},
     reach,
     requests::in_full,
@@ -30,7 +30,7 @@ It shows who asks, why and for what, and asks you. With --yes, or with the scope
 you approve on the command line, it does not; where nobody is at a terminal to be asked, nothing is
 approved without. As much of an id as tells it from the others is enough.
 Exit codes: 0 approved, 1 refused or not approved, 3 the daemon does not run.")]
-pub struct Approve {
+pub struct ApproveArgs {
     /// Request, by its id or the beginning of it; see prism requests
     request: String,
     /// Only this scope of those it asks for
@@ -64,7 +64,7 @@ pub struct Approve {
 
 The agent is told the reason.
 Exit codes: 0 denied, 1 refused, 3 the daemon does not run.")]
-pub struct Deny {
+pub struct DenyArgs {
     /// Request, by its id or the beginning of it; see prism requests
     request: String,
     /// Why, for the agent to read
@@ -76,7 +76,7 @@ pub struct Deny {
 }
 
 /// What the person at the terminal has said.
-enum Said {
+enum ApprovalChoice {
     /// These scopes.
     Approve(Vec<String>),
     Deny(Option<String>),
@@ -85,11 +85,11 @@ enum Said {
 
 // === impl Approve ===
 
-impl Approve {
+impl ApproveArgs {
     pub fn run(mut self, env: &Env) -> anyhow::Result<ExitCode> {
         self.roots = self.roots.iter().map(|root| folder(root)).collect::<anyhow::Result<_>>()?;
         reach::run(async move {
-            let Some(gate) = Gate::running(env)? else { return Ok(say_not_running()) };
+            let Some(gate) = GateClient::running(env)? else { return Ok(say_not_running()) };
             let listed = gate.requests(true).await?;
             let row = listed.find(&self.request)?;
             let id = row.request_id.clone();
@@ -102,9 +102,9 @@ impl Approve {
                 }
                 let row = RequestView::clone(row);
                 match tokio::task::spawn_blocking(move || asked(&row)).await?? {
-                    Said::Approve(scopes) => self.scopes = scopes,
-                    Said::Deny(reason) => return denied(&gate, id, reason, self.json).await,
-                    Said::Nothing => {
+                    ApprovalChoice::Approve(scopes) => self.scopes = scopes,
+                    ApprovalChoice::Deny(reason) => return denied(&gate, id, reason, self.json).await,
+                    ApprovalChoice::Nothing => {
                         say::note("nothing was decided; the request goes on waiting");
                         return Ok(ExitCode::FAILURE);
                     }
@@ -147,40 +147,40 @@ impl Approve {
 }
 
 /// Shows a request to the person, and asks.
-fn asked(row: &RequestView) -> anyhow::Result<Said> {
+fn asked(row: &RequestView) -> anyhow::Result<ApprovalChoice> {
     in_full(row, now_ms()).iter().for_each(say::told);
     let chosen = talk::choose("Approve? [y]es / [s]ome / [d]eny / [n]ot now:", &["yes", "some", "deny", "no"])?;
     Ok(match chosen {
-        Some("yes") => Said::Approve(row.scopes.clone()),
+        Some("yes") => ApprovalChoice::Approve(row.scopes.clone()),
         Some("some") => {
             let mut some = Vec::new();
             for name in &row.scopes {
-                let words = Scope::named(name).map_or(name.as_str(), |scope| scope.in_words());
+                let words = GrantScope::named(name).map_or(name.as_str(), |scope| scope.in_words());
                 match talk::choose(&format!("  {words}? yes, no:"), &["yes", "no"])? {
                     Some("yes") => some.push(name.clone()),
                     Some(_) => {}
-                    None => return Ok(Said::Nothing),
+                    None => return Ok(ApprovalChoice::Nothing),
                 }
             }
             if some.is_empty() {
                 bail!("nothing of it was approved\n  fix: prism deny refuses all of it");
             }
-            Said::Approve(some)
+            ApprovalChoice::Approve(some)
         }
         Some("deny") => {
             let why = talk::line("Why? The agent reads it; an empty line says nothing:")?;
-            Said::Deny(why.filter(|why| !why.is_empty()))
+            ApprovalChoice::Deny(why.filter(|why| !why.is_empty()))
         }
-        _ => Said::Nothing,
+        _ => ApprovalChoice::Nothing,
     })
 }
 
 // === impl Deny ===
 
-impl Deny {
+impl DenyArgs {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
         reach::run(async move {
-            let Some(gate) = Gate::running(env)? else { return Ok(say_not_running()) };
+            let Some(gate) = GateClient::running(env)? else { return Ok(say_not_running()) };
             let listed = gate.requests(true).await?;
             let id = listed.find(&self.request)?.request_id.clone();
             let reason = Some(self.reason.join(" ")).filter(|reason| !reason.trim().is_empty());
@@ -189,7 +189,7 @@ impl Deny {
     }
 }
 
-async fn denied(gate: &Gate, id: String, reason: Option<String>, json: bool) -> anyhow::Result<ExitCode> {
+async fn denied(gate: &GateClient, id: String, reason: Option<String>, json: bool) -> anyhow::Result<ExitCode> {
     let denied = format!("denied {id}");
     let told: Answered<DecisionTaken> = gate.post("/mcp/deny", &DenyRequest { request_id: id, reason }).await?;
     match json {

@@ -19,15 +19,15 @@ use prism_core::time::parse_rfc3339;
 use prism_daemon::running::{AUDIT, DATABASE};
 use prism_store::{
     audit::{
-        self, Broken, ExportError, Exported, Head, Query, Verified, VerifyError, Wrong, export, search,
-        verify_with_heads,
+        self, AuditBreak, AuditExportError, AuditHead, AuditQuery, AuditVerifyError, BreakKind, ExportSummary,
+        VerifiedLog, export, search, verify_with_heads,
     },
     audit_head_at,
 };
 use serde_json::json;
 
 use super::{
-    bar::Bar,
+    bar::ProgressBar,
     daemon,
     moments::now_ms,
     say::{self, Colour},
@@ -45,17 +45,17 @@ const LOOK: Duration = Duration::from_millis(100);
   prism audit export audit-copy.jsonl            save a copy (compare its last hash later)
 
 The files are read as they are, so this works when the daemon does not run.")]
-pub struct Audit {
+pub struct AuditArgs {
     #[command(subcommand)]
-    command: Command,
+    command: AuditCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
-    Tail(Tail),
-    Search(Search),
-    Verify(Verify),
-    Export(Export),
+enum AuditCommand {
+    Tail(AuditTailArgs),
+    Search(AuditSearchArgs),
+    Verify(AuditVerifyArgs),
+    Export(AuditExportArgs),
 }
 
 /// Show the newest lines
@@ -64,7 +64,7 @@ enum Command {
   prism audit tail
   prism audit tail -n 100
   prism audit tail -f --json | jq .action")]
-struct Tail {
+struct AuditTailArgs {
     /// How many lines
     #[arg(short = 'n', long, value_name = "N", default_value_t = 20)]
     lines: usize,
@@ -84,7 +84,7 @@ struct Tail {
   prism audit search refused --since 2026-11-16T00:00:00Z --json | jq .args
 
 Exit codes: 0 some were found, 1 none.")]
-struct Search {
+struct AuditSearchArgs {
     /// Text anywhere in the line, in whichever case
     text: Option<String>,
     /// Only what this agent or person did
@@ -119,10 +119,10 @@ struct Search {
 
 Whoever may write all files of the log could write another one. A head that is kept elsewhere shows that.
 Exit codes: 0 whole, 1 broken or unreadable.")]
-struct Verify {
+struct AuditVerifyArgs {
     /// The head of an earlier export or check, which has to be in the log
-    #[arg(long, value_name = "SEQ:HASH", value_parser = str::parse::<Head>)]
-    head: Option<Head>,
+    #[arg(long, value_name = "SEQ:HASH", value_parser = str::parse::<AuditHead>)]
+    head: Option<AuditHead>,
     /// Print JSON, for programs
     #[arg(long)]
     json: bool,
@@ -135,28 +135,28 @@ struct Verify {
   prism audit export | gzip > audit.jsonl.gz
 
 The last line's number and hash go to stderr. Keep them: prism audit verify --head compares them later.")]
-struct Export {
+struct AuditExportArgs {
     /// A new file, for its owner alone; stdout if there is none
     file: Option<PathBuf>,
 }
 
 // === impl Audit ===
 
-impl Audit {
+impl AuditArgs {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
         let home = daemon::home(env)?;
         let folder = home.path().join(AUDIT);
         // Before the lines: they may become more meanwhile.
         let known = audit_head_at(&home.path().join(DATABASE));
-        let is_gone = matches!(self.command, Command::Verify(_)) && known.is_some();
+        let is_gone = matches!(self.command, AuditCommand::Verify(_)) && known.is_some();
         if !folder.is_dir() && !is_gone {
             bail!("there is no audit log yet: {}\n  fix: prism serve --detach", folder.display());
         }
         let ran = match self.command {
-            Command::Tail(tail) => tail.run(&folder),
-            Command::Search(search) => search.run(&folder),
-            Command::Verify(verify) => verify.run(&folder, known),
-            Command::Export(export) => export.run(&folder),
+            AuditCommand::Tail(tail) => tail.run(&folder),
+            AuditCommand::Search(search) => search.run(&folder),
+            AuditCommand::Verify(verify) => verify.run(&folder, known),
+            AuditCommand::Export(export) => export.run(&folder),
         };
         match ran {
             // Whoever reads this may have seen enough, as `head` has.
@@ -196,7 +196,7 @@ fn show(lines: &[String], json: bool) -> io::Result<()> {
 
 // === impl Tail ===
 
-impl Tail {
+impl AuditTailArgs {
     fn run(self, folder: &Path) -> anyhow::Result<ExitCode> {
         let looked_at = looks(folder);
         let mut newest = audit::tail(folder, self.lines.max(1))?;
@@ -218,7 +218,7 @@ impl Tail {
                 continue;
             }
             looked_at = now;
-            let query = Query { after_seq: Some(*last), limit: usize::MAX, ..Query::default() };
+            let query = AuditQuery { after_seq: Some(*last), limit: usize::MAX, ..AuditQuery::default() };
             let mut news = search(folder, &query)?;
             news.reverse();
             *last = news.last().and_then(|line| show::seq(line)).unwrap_or(*last);
@@ -236,11 +236,19 @@ fn looks(folder: &Path) -> Looks {
 
 // === impl Search ===
 
-impl Search {
+impl AuditSearchArgs {
     fn run(self, folder: &Path) -> anyhow::Result<ExitCode> {
         let Self { text, agent, action, session, since, before, limit, json } = self;
-        let query =
-            Query { actor: agent, action, text, session, since_us: since, before_seq: before, after_seq: None, limit };
+        let query = AuditQuery {
+            actor: agent,
+            action,
+            text,
+            session,
+            since_us: since,
+            before_seq: before,
+            after_seq: None,
+            limit,
+        };
         let found = search(folder, &query)?;
         show(&found, json)?;
         if found.is_empty() {
@@ -258,10 +266,10 @@ impl Search {
 
 // === impl Verify ===
 
-impl Verify {
-    fn run(self, folder: &Path, known: Option<Head>) -> anyhow::Result<ExitCode> {
-        let kept: Vec<Head> = self.head.iter().cloned().chain(known.clone()).collect();
-        let mut bar = Bar::new("verifying (MiB)");
+impl AuditVerifyArgs {
+    fn run(self, folder: &Path, known: Option<AuditHead>) -> anyhow::Result<ExitCode> {
+        let kept: Vec<AuditHead> = self.head.iter().cloned().chain(known.clone()).collect();
+        let mut bar = ProgressBar::new("verifying (MiB)");
         let whole = verify_with_heads(folder, &kept, |done, total| {
             let mib = |bytes: u64| usize::try_from(bytes >> 20).unwrap_or(usize::MAX);
             bar.show(mib(done), mib(total));
@@ -270,7 +278,7 @@ impl Verify {
         drop(bar);
         match whole {
             Ok(verified) => self.say_whole(&verified, elapsed)?,
-            Err(VerifyError::Broken(broken)) => {
+            Err(AuditVerifyError::Broken(broken)) => {
                 self.say_broken(&broken, known.as_ref())?;
                 return Ok(ExitCode::FAILURE);
             }
@@ -279,8 +287,8 @@ impl Verify {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn say_whole(&self, verified: &Verified, elapsed: Duration) -> anyhow::Result<()> {
-        let Verified { lines, files, first_seq, head, unfinished_bytes } = verified;
+    fn say_whole(&self, verified: &VerifiedLog, elapsed: Duration) -> anyhow::Result<()> {
+        let VerifiedLog { lines, files, first_seq, head, unfinished_bytes } = verified;
         if self.json {
             let head = json!({ "seq": head.seq, "hash": head.hash });
             let said = json!({
@@ -305,7 +313,7 @@ impl Verify {
         Ok(())
     }
 
-    fn say_broken(&self, broken: &Broken, known: Option<&Head>) -> anyhow::Result<()> {
+    fn say_broken(&self, broken: &AuditBreak, known: Option<&AuditHead>) -> anyhow::Result<()> {
         if self.json {
             let said = json!({
                 "ok": false, "file": broken.file, "line": broken.line, "seq": broken.seq, "what": broken.what.name(),
@@ -315,16 +323,16 @@ impl Verify {
             return Ok(());
         }
         say::parts(&[("broken", Some(Colour::Red)), (&format!(": {broken}"), None)]);
-        if let (Wrong::Missing { newest }, Some(known)) = (&broken.what, known)
+        if let (BreakKind::Missing { newest }, Some(known)) = (&broken.what, known)
             && known.seq > *newest
         {
             say::line(&format!("  Prism's database knows of {} lines, up to number {}", known.seq, known.seq));
         }
         let fix = match broken.what {
-            Wrong::HeadMissing | Wrong::HeadDamaged => {
+            BreakKind::HeadMissing | BreakKind::HeadDamaged => {
                 "compare the newest lines with a copy; the next prism serve writes a new head, and a line that says so"
             }
-            Wrong::LetGo => "give a newer head",
+            BreakKind::LetGo => "give a newer head",
             _ => "compare this place with a copy (prism audit export); all lines before it are as they were written",
         };
         say::line(&format!("  fix: {fix}"));
@@ -334,9 +342,9 @@ impl Verify {
 
 // === impl Export ===
 
-impl Export {
+impl AuditExportArgs {
     fn run(self, folder: &Path) -> anyhow::Result<ExitCode> {
-        let Exported { lines, head } = match &self.file {
+        let ExportSummary { lines, head } = match &self.file {
             None => export(folder, say::try_text)?,
             Some(path) => to_file(folder, path)?,
         };
@@ -345,7 +353,7 @@ impl Export {
     }
 }
 
-fn to_file(folder: &Path, path: &Path) -> anyhow::Result<Exported> {
+fn to_file(folder: &Path, path: &Path) -> anyhow::Result<ExportSummary> {
     let mut file = match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             bail!("{} is there already\n  fix: name another file, or remove this one", path.display())
@@ -353,7 +361,7 @@ fn to_file(folder: &Path, path: &Path) -> anyhow::Result<Exported> {
         file => file.with_context(|| format!("cannot create {}", path.display()))?,
     };
     let exported = export(folder, |lines| file.write_all(lines)).and_then(|exported| {
-        file.sync_all().map_err(ExportError::Write)?;
+        file.sync_all().map_err(AuditExportError::Write)?;
         Ok(exported)
     });
     exported.with_context(|| format!("{} is not a whole copy", path.display()))

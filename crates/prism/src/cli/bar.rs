@@ -8,7 +8,7 @@ use std::{
 use super::say;
 
 /// How far one piece of work is. It goes away when it is dropped.
-pub struct Bar {
+pub struct ProgressBar {
     what: &'static str,
     terminal: bool,
     begun: Instant,
@@ -25,7 +25,7 @@ const LINE: Duration = Duration::from_secs(2);
 /// Characters of the bar itself.
 const WIDTH: usize = 24;
 
-impl Bar {
+impl ProgressBar {
     /// Begins a bar for something, as in "indexing notes".
     #[must_use]
     pub fn new(what: &'static str) -> Self {
@@ -55,7 +55,7 @@ impl Bar {
     }
 }
 
-impl Drop for Bar {
+impl Drop for ProgressBar {
     fn drop(&mut self) {
         if self.terminal && self.drawn.is_some() {
             say::status(None);

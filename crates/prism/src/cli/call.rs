@@ -8,12 +8,14 @@ mod person;
 use std::{io::Read, path::PathBuf, process::ExitCode, sync::Arc, time::Duration};
 
 use anyhow::{Context, bail};
-use prism_config::{Env, Http, duration};
-use prism_mcp::client::{Arrival, Client, Fault, Foreign, ListedTool, Outcome, SeenMessage, ToolResult, Watch};
+use prism_config::{Env, HttpConfig, duration};
+use prism_mcp::client::{
+    ClientError, Foreign, ListedTool, McpClient, ReceivedMessage, RpcResult, SeenMessage, ToolResult, TrafficObserver,
+};
 use serde_json::Value;
 
 use super::{
-    reach::{self, Interrupts, Toward, is_url},
+    reach::{self, ConnectArgs, Interrupts, is_url},
     say,
 };
 
@@ -24,7 +26,7 @@ use super::{
   prism call files write_file path=a.txt content=@draft.txt
   prism call search find words=red,blue limit:=10 --json
   echo '{\"path\": \"README.md\"}' | prism call files read_text_file -")]
-pub struct Call {
+pub struct CallArgs {
     /// Name of a server, or a URL
     dest: String,
     /// Name of the tool
@@ -43,13 +45,13 @@ pub struct Call {
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration)]
     timeout: Duration,
     #[command(flatten)]
-    toward: Toward,
+    toward: ConnectArgs,
 }
 
 /// Shows on stderr what a call says while it works.
-struct Progress;
+struct ProgressPrinter;
 
-impl Call {
+impl CallArgs {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
         reach::run(self.call(env))
     }
@@ -78,7 +80,7 @@ impl Call {
 
     async fn call_at(
         &self,
-        http: Http,
+        http: HttpConfig,
         stdin: Option<String>,
         advice: Option<&str>,
         stop: &mut Interrupts,
@@ -86,9 +88,9 @@ impl Call {
         let wanted = self.toward.wanted()?;
         let url = http.shown_url().to_owned();
         let manners = person::manners();
-        let explained = |fault: Fault| fault.explained(&url, advice);
+        let explained = |fault: ClientError| fault.explained(&url, advice);
         let client = tokio::select! {
-            client = reach::open(http, wanted, self.timeout, manners, Arc::new(Progress)) => client.map_err(explained)?,
+            client = reach::open(http, wanted, self.timeout, manners, Arc::new(ProgressPrinter)) => client.map_err(explained)?,
             code = stop.next() => return Ok(code),
         };
         let outcome = self.call_with(&client, &url, stdin, stop).await;
@@ -99,7 +101,7 @@ impl Call {
 
     async fn call_with(
         &self,
-        client: &Arc<Client>,
+        client: &Arc<McpClient>,
         url: &str,
         stdin: Option<String>,
         stop: &mut Interrupts,
@@ -129,11 +131,11 @@ impl Call {
         say::status(None);
         match called {
             Ok(outcome) => self.show(&outcome),
-            Err(fault @ Fault::Timeout { .. }) => {
+            Err(fault @ ClientError::Timeout { .. }) => {
                 client.cancel(id, "the client waits no longer").await;
                 Err(fault.explained(url, None))
             }
-            Err(Fault::Rpc { code, message, data }) => {
+            Err(ClientError::Rpc { code, message, data }) => {
                 let data = if data.is_null() { String::new() } else { format!("\n  data: {data}") };
                 bail!("{message} (error {code}){data}")
             }
@@ -141,7 +143,7 @@ impl Call {
         }
     }
 
-    fn show(&self, outcome: &Outcome) -> anyhow::Result<ExitCode> {
+    fn show(&self, outcome: &RpcResult) -> anyhow::Result<ExitCode> {
         let result = ToolResult::of(&outcome.result);
         let failed = result.is_error;
         let code = if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS };
@@ -163,8 +165,8 @@ impl Call {
     }
 }
 
-impl Watch for Progress {
-    fn message(&self, arrival: &Arrival) {
+impl TrafficObserver for ProgressPrinter {
+    fn message(&self, arrival: &ReceivedMessage) {
         let SeenMessage { method, params, .. } = SeenMessage::of(&arrival.message);
         match method.as_deref() {
             Some("notifications/progress") => say::status(Some(&output::bar(&params))),

@@ -14,12 +14,12 @@ use super::{help, say};
   prism completions powershell >> $PROFILE
 
 Start a new shell after that.")]
-pub struct Completions {
+pub struct CompletionsArgs {
     /// The shell
     shell: Shell,
 }
 
-impl Completions {
+impl CompletionsArgs {
     pub fn run(self) {
         say::text(&script(self.shell));
     }

@@ -17,14 +17,14 @@ use super::{
 };
 use prism_config::{Config, Env, Flags, file, home::Home, registration::Registration};
 use prism_install::{
-    Action, Change, InstallError, Records, State,
-    diff::{self, Line},
-    surface::{Scope, Surface},
+    ChangePurpose, ChangeRecords, ChangeState, FileChange, InstallError,
+    diff::{self, DiffLine},
+    surface::{Surface, SurfaceScope},
 };
 
 /// Which surfaces a command is for.
 #[derive(Debug, clap::Args)]
-pub(super) struct Surfaces {
+pub(super) struct SurfaceArgs {
     /// Which programs
     #[arg(value_name = "CLIENT", value_parser = Surface::ALL.map(Surface::name))]
     named: Vec<String>,
@@ -40,9 +40,9 @@ pub(super) struct Surfaces {
 }
 
 /// Where things are.
-pub(super) struct Place {
+pub(super) struct InstallContext {
     pub(super) home: Home,
-    pub(super) records: Records,
+    pub(super) records: ChangeRecords,
     /// The hub.
     pub(super) url: String,
     /// Whether the daemon runs.
@@ -52,11 +52,11 @@ pub(super) struct Place {
 }
 
 /// What is said of one file.
-pub(super) struct Outcome {
+pub(super) struct FileOutcome {
     surface: Option<Surface>,
     path: Option<PathBuf>,
     state: &'static str,
-    diff: Vec<Line>,
+    diff: Vec<DiffLine>,
     /// What was done, in words.
     text: String,
     warnings: Vec<String>,
@@ -84,7 +84,7 @@ struct OutcomeRow<'a> {
 
 // === impl Surfaces ===
 
-impl Surfaces {
+impl SurfaceArgs {
     /// Returns the surfaces that were named.
     pub(super) fn named(&self) -> Vec<Surface> {
         let mut named = Vec::new();
@@ -131,7 +131,7 @@ impl Surfaces {
     }
 
     /// Undoes all that one of the commands did, or what it did to the surfaces that were named.
-    pub(super) fn undo(&self, action: Action, what: &str, place: &Place) -> ExitCode {
+    pub(super) fn undo(&self, action: ChangePurpose, what: &str, place: &InstallContext) -> ExitCode {
         let named = self.named();
         let mut outcomes = Vec::new();
         for record in place.records.all(action) {
@@ -140,44 +140,49 @@ impl Surfaces {
                 continue;
             }
             let undone = prism_install::undo(record);
-            outcomes.push(Outcome::of(surface, undone, self, &place.records, |change| {
+            outcomes.push(FileOutcome::of(surface, undone, self, &place.records, |change| {
                 let file = change.file.path.display();
                 match change.state {
                     _ if self.dry_run => format!("would be undone in {file}"),
-                    State::Restored => format!("{file} is as it was before the {what}"),
-                    State::Unchanged => format!("{file} has nothing of the {what} in it any more"),
+                    ChangeState::Restored => format!("{file} is as it was before the {what}"),
+                    ChangeState::Unchanged => format!("{file} has nothing of the {what} in it any more"),
                     _ => format!("{file} was changed since; what the {what} did was taken back"),
                 }
             }));
         }
         if outcomes.is_empty() {
-            outcomes.push(Outcome::said(None, "unchanged", format!("there is no {what} to undo")));
+            outcomes.push(FileOutcome::said(None, "unchanged", format!("there is no {what} to undo")));
         }
         self.report(&outcomes, &[])
     }
 
     /// Returns where the surface's config is.
-    pub(super) fn file(&self, surface: Surface, place: &Place, env: &Env) -> Result<PathBuf, InstallError> {
-        let scope = if self.project { Scope::Project(&place.here) } else { Scope::User };
+    pub(super) fn file(&self, surface: Surface, place: &InstallContext, env: &Env) -> Result<PathBuf, InstallError> {
+        let scope = if self.project { SurfaceScope::Project(&place.here) } else { SurfaceScope::User };
         surface.file(scope, env)
     }
 
     /// Returns where the surface's hooks are.
-    pub(super) fn hooks_file(&self, surface: Surface, place: &Place, env: &Env) -> Result<PathBuf, InstallError> {
-        let scope = if self.project { Scope::Project(&place.here) } else { Scope::User };
+    pub(super) fn hooks_file(
+        &self,
+        surface: Surface,
+        place: &InstallContext,
+        env: &Env,
+    ) -> Result<PathBuf, InstallError> {
+        let scope = if self.project { SurfaceScope::Project(&place.here) } else { SurfaceScope::User };
         surface.hooks_file(scope, env)
     }
 
     /// Prints all there is to say, and returns the exit code.
-    pub(super) fn report(&self, outcomes: &[Outcome], closing: &[String]) -> ExitCode {
+    pub(super) fn report(&self, outcomes: &[FileOutcome], closing: &[String]) -> ExitCode {
         let failed = outcomes.iter().any(|outcome| outcome.error.is_some());
         match self.json {
             true => {
-                let rows: Vec<Value> = outcomes.iter().map(Outcome::json).collect();
+                let rows: Vec<Value> = outcomes.iter().map(FileOutcome::json).collect();
                 say::line(&format!("{:#}", Value::from(rows)));
             }
             false => {
-                outcomes.iter().for_each(Outcome::print);
+                outcomes.iter().for_each(FileOutcome::print);
                 closing.iter().for_each(|line| say::line(line));
                 if self.dry_run {
                     say::line("nothing was written (--dry-run)");
@@ -196,14 +201,14 @@ pub(super) fn is_there(surface: Surface, env: &Env) -> bool {
 
 // === impl Place ===
 
-impl Place {
+impl InstallContext {
     pub(super) fn find(env: &Env) -> anyhow::Result<Self> {
         let home = Home::find(env)?;
         let here = std::env::current_dir()?;
         let config = settings(&here, env)?;
         let daemon = Registration::alive(home.path());
         let url = daemon.as_ref().map_or_else(|| config.root_url(), |daemon| format!("{}/mcp", daemon.url));
-        Ok(Self { records: Records::new(home.path()), home, url, running: daemon.is_some(), here })
+        Ok(Self { records: ChangeRecords::new(home.path()), home, url, running: daemon.is_some(), here })
     }
 }
 
@@ -218,14 +223,14 @@ fn settings(here: &Path, env: &Env) -> anyhow::Result<Config> {
 
 // === impl Outcome ===
 
-impl Outcome {
+impl FileOutcome {
     /// Makes a change, unless it is only to be shown, and says how it went.
     pub(super) fn of(
         surface: Option<Surface>,
-        change: Result<Change, InstallError>,
-        options: &Surfaces,
-        records: &Records,
-        text: impl FnOnce(&Change) -> String,
+        change: Result<FileChange, InstallError>,
+        options: &SurfaceArgs,
+        records: &ChangeRecords,
+        text: impl FnOnce(&FileChange) -> String,
     ) -> Self {
         let made = change.and_then(|change| {
             if !options.dry_run {
@@ -243,7 +248,7 @@ impl Outcome {
     }
 
     /// A change was made, or would be.
-    pub(super) fn done(surface: Option<Surface>, change: &Change, text: String) -> Self {
+    pub(super) fn done(surface: Option<Surface>, change: &FileChange, text: String) -> Self {
         let path = Some(change.file.path.clone());
         Self { path, diff: change.diff(), ..Self::said(surface, state(change.state), text) }
     }
@@ -292,10 +297,10 @@ impl Outcome {
     fn print(&self) {
         for line in &self.diff {
             let colour = match line {
-                Line::Head(_) => Some(Colour::Dim),
-                Line::Same(_) => None,
-                Line::Added(_) => Some(Colour::Green),
-                Line::Removed(_) => Some(Colour::Red),
+                DiffLine::Head(_) => Some(Colour::Dim),
+                DiffLine::Same(_) => None,
+                DiffLine::Added(_) => Some(Colour::Green),
+                DiffLine::Removed(_) => Some(Colour::Red),
             };
             say::parts(&[(line.as_str(), colour)]);
         }
@@ -323,13 +328,13 @@ impl Outcome {
     }
 }
 
-pub(super) fn state(state: State) -> &'static str {
+pub(super) fn state(state: ChangeState) -> &'static str {
     match state {
-        State::Added => "added",
-        State::Updated => "updated",
-        State::Unchanged => "unchanged",
-        State::Restored => "restored",
-        State::Removed => "removed",
-        State::Changed => "changed",
+        ChangeState::Added => "added",
+        ChangeState::Updated => "updated",
+        ChangeState::Unchanged => "unchanged",
+        ChangeState::Restored => "restored",
+        ChangeState::Removed => "removed",
+        ChangeState::Changed => "changed",
     }
 }

@@ -10,7 +10,7 @@ use prism_core::policy::ConfirmationState;
 
 use super::{
     columns::{Cell, table, text},
-    gate::{Gate, Listed, seconds, show},
+    gate::{GateClient, GateRows, seconds, show},
     moments::{now_ms, until},
     reach,
     say::{self, Colour, Line},
@@ -29,7 +29,7 @@ use prism_config::{Env, duration};
 
 See one in full, and decide: prism confirm ID.
 Exit codes: 0 shown, 1 refused, 3 the daemon does not run.")]
-pub struct Confirmations {
+pub struct ConfirmationsArgs {
     /// Also those that are answered, or over
     #[arg(long)]
     all: bool,
@@ -49,7 +49,7 @@ pub struct Confirmations {
 It shows exactly what would run; on a terminal it asks, unless --yes, --uses, --for or --deny
 say what you want. An Allow counts for exactly that, and once, unless you say more.
 Exit codes: 0 answered, 1 refused or not answered, 3 the daemon does not run.")]
-pub struct Confirm {
+pub struct ConfirmArgs {
     /// Confirmation, by its id or the beginning of it; see prism confirmations
     confirmation: String,
     /// Do not let it happen
@@ -74,16 +74,16 @@ pub struct Confirm {
 
 // === impl Confirmations ===
 
-impl Confirmations {
+impl ConfirmationsArgs {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
         reach::run(async move {
-            let Some(gate) = Gate::running(env)? else { return Ok(say_not_running()) };
+            let Some(gate) = GateClient::running(env)? else { return Ok(say_not_running()) };
             show(gate.confirmations(self.all).await, self.json, "nothing waits for your word", lines)
         })
     }
 }
 
-fn lines(listed: &Listed<ConfirmationView>, width: usize, now: i64) -> Vec<Line> {
+fn lines(listed: &GateRows<ConfirmationView>, width: usize, now: i64) -> Vec<Line> {
     let columns = [text("CONFIRMATION", 0), text("AGENT", 0), text("STATE", 2), text("ENDS", 1), text("WANTS TO", 0)];
     let rows = listed.rows.iter().map(|row| {
         let waits = row.state == ConfirmationState::Waiting;
@@ -102,10 +102,10 @@ fn lines(listed: &Listed<ConfirmationView>, width: usize, now: i64) -> Vec<Line>
 
 // === impl Confirm ===
 
-impl Confirm {
+impl ConfirmArgs {
     pub fn run(mut self, env: &Env) -> anyhow::Result<ExitCode> {
         reach::run(async move {
-            let Some(gate) = Gate::running(env)? else { return Ok(say_not_running()) };
+            let Some(gate) = GateClient::running(env)? else { return Ok(say_not_running()) };
             let listed = gate.confirmations(true).await?;
             let row = listed.find(&self.confirmation)?;
             // The very text whose digest is sent back; nothing is looked up again.

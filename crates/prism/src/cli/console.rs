@@ -7,9 +7,9 @@ use prism_api::gate::ConsoleLink;
 use serde_json::json;
 
 use super::{
-    gate::Gate,
+    gate::GateClient,
     reach, say,
-    verbs::{Answered, Trouble, say_not_running},
+    verbs::{Answered, DaemonCallError, say_not_running},
 };
 use prism_config::Env;
 
@@ -21,7 +21,7 @@ use prism_config::Env;
 
 The link opens the console once, within a minute, and the session lasts eight hours.
 Exit codes: 0 opened or printed, 1 refused, 3 the daemon does not run.")]
-pub struct Console {
+pub struct ConsoleArgs {
     /// Print the link instead of opening a browser
     #[arg(long)]
     print: bool,
@@ -30,12 +30,12 @@ pub struct Console {
     json: bool,
 }
 
-impl Console {
+impl ConsoleArgs {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
         reach::run(async move {
-            let Some(gate) = Gate::running(env)? else { return Ok(say_not_running()) };
+            let Some(gate) = GateClient::running(env)? else { return Ok(say_not_running()) };
             let answer: Answered<ConsoleLink> = match gate.post("/prism/console/link", &json!({})).await {
-                Err(Trouble::Away(_)) => return Ok(say_not_running()),
+                Err(DaemonCallError::Away(_)) => return Ok(say_not_running()),
                 answer => answer?,
             };
             if self.json {

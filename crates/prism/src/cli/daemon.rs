@@ -12,13 +12,13 @@ use super::{add::is_program, say};
 
 /// How much the log says.
 #[derive(Clone, Debug, clap::Args)]
-pub struct LogFlags {
+pub struct LogArgs {
     /// How much is logged to stderr: off, error, warn, info, debug
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     pub(super) log: LevelFilter,
 }
 
-impl LogFlags {
+impl LogArgs {
     /// Only what is not as it should be, for a daemon that nobody asked for by its name.
     pub(super) fn warnings() -> Self {
         Self { log: LevelFilter::WARN }

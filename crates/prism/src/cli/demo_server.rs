@@ -3,11 +3,11 @@
 use anyhow::Context;
 use clap::ValueEnum;
 
-use super::run::Run;
-use crate::demo::{self, Options};
+use super::run::RunArgs;
+use crate::demo::{self, DemoOptions};
 use prism_config::Env;
 
-pub(super) fn run(options: Options, env: &Env) -> anyhow::Result<()> {
+pub(super) fn run(options: DemoOptions, env: &Env) -> anyhow::Result<()> {
     let Some(address) = options.http else { return Ok(demo::run(options)?) };
     let own = std::env::current_exe().context("cannot find out where this program is")?;
     let own = own.to_str().context("the path of this program is not UTF-8")?;
@@ -23,5 +23,5 @@ pub(super) fn run(options: Options, env: &Env) -> anyhow::Result<()> {
             option(name, path.to_str().with_context(|| format!("--{name} is not UTF-8"))?);
         }
     }
-    Run::own(command, address, options.enable_post_sse.unwrap_or(true)).run(env)
+    RunArgs::own(command, address, options.enable_post_sse.unwrap_or(true)).run(env)
 }

@@ -19,7 +19,7 @@ use std::{path::PathBuf, process::ExitCode, time::Duration};
 use prism_api::status::StatusReport;
 use prism_config::{Config, Env, duration, home as prism_home, registration::Registration};
 
-use self::finding::{Finding, Verdict};
+use self::finding::{Finding, FindingVerdict};
 use super::{reach, say};
 
 /// Check what goes wrong in practice, and say what to type
@@ -29,7 +29,7 @@ use super::{reach, say};
   prism doctor --json | jq '.[] | select(.verdict == \"wrong\")'
 
 Exit codes: 0 all is well, 1 something is wrong.")]
-pub struct Doctor {
+pub struct DoctorArgs {
     /// Print JSON, for programs
     #[arg(long)]
     json: bool,
@@ -45,7 +45,7 @@ pub struct Doctor {
 }
 
 /// What the checks need to know, and what one found out for the next.
-struct Patient<'a> {
+struct DoctorContext<'a> {
     env: &'a Env,
     home: PathBuf,
     registration: Option<Registration>,
@@ -55,7 +55,7 @@ struct Patient<'a> {
     status: Option<StatusReport>,
 }
 
-impl Doctor {
+impl DoctorArgs {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
         reach::run(self.examine(env))
     }
@@ -63,7 +63,7 @@ impl Doctor {
     async fn examine(self, env: &Env) -> anyhow::Result<ExitCode> {
         let home = prism_home::folder(env)?;
         let registration = Registration::read(&home);
-        let mut patient = Patient { env, home, registration, config: None, status: None };
+        let mut patient = DoctorContext { env, home, registration, config: None, status: None };
         let mut findings = Vec::new();
         let mut found = |more: Vec<Finding>| {
             if !self.json {
@@ -113,7 +113,7 @@ fn summary(findings: &[Finding]) -> say::Line {
     let count = |verdict| findings.iter().filter(|finding| finding.verdict == verdict).count();
     let things = |count: usize| if count == 1 { "1 thing".to_owned() } else { format!("{count} things") };
     let problems = |count: usize| if count == 1 { "1 problem".to_owned() } else { format!("{count} problems") };
-    match (count(Verdict::Wrong), count(Verdict::Note)) {
+    match (count(FindingVerdict::Wrong), count(FindingVerdict::Note)) {
         (0, 0) => vec![("All is well.".to_owned(), Some(say::Colour::Green))],
         (0, notes) => vec![(format!("Nothing is wrong; {} to know.", things(notes)), Some(say::Colour::Green))],
         (wrong, _) => vec![

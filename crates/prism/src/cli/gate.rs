@@ -12,7 +12,7 @@ use super::{
     columns::width,
     moments::now_ms,
     say::{self, Line},
-    verbs::{Answered, Events, Mesh, PATIENCE, Trouble, say_not_running},
+    verbs::{Answered, DaemonCallError, EventFeed, MeshClient, PATIENCE, say_not_running},
 };
 use prism_config::{Env, home};
 
@@ -20,21 +20,21 @@ use prism_config::{Env, home};
 const SHORTEST: usize = 8;
 
 /// The gate of a daemon, and the right to decide there.
-pub(super) struct Gate(Mesh);
+pub(super) struct GateClient(MeshClient);
 
 /// Something of the gate that has an id.
 pub(super) trait Identified: Serialize {
-    const KIND: Kind;
+    const KIND: GateRowKind;
 
     fn id(&self) -> &str;
 }
 
 /// Things of the gate that have an id each.
-pub(super) struct Listed<V> {
+pub(super) struct GateRows<V> {
     pub(super) rows: Vec<Answered<V>>,
 }
 
-pub(super) struct Kind {
+pub(super) struct GateRowKind {
     /// What one of them is called.
     what: &'static str,
     /// Which member of an answer has them.
@@ -44,7 +44,7 @@ pub(super) struct Kind {
 }
 
 impl Identified for RequestView {
-    const KIND: Kind = Kind { what: "request", page: "requests", shown_by: "prism requests --all" };
+    const KIND: GateRowKind = GateRowKind { what: "request", page: "requests", shown_by: "prism requests --all" };
 
     fn id(&self) -> &str {
         &self.request_id
@@ -52,7 +52,7 @@ impl Identified for RequestView {
 }
 
 impl Identified for GrantView {
-    const KIND: Kind = Kind { what: "grant", page: "sessions", shown_by: "prism grants" };
+    const KIND: GateRowKind = GateRowKind { what: "grant", page: "sessions", shown_by: "prism grants" };
 
     fn id(&self) -> &str {
         &self.session_id
@@ -60,7 +60,8 @@ impl Identified for GrantView {
 }
 
 impl Identified for ConfirmationView {
-    const KIND: Kind = Kind { what: "confirmation", page: "confirmations", shown_by: "prism confirmations" };
+    const KIND: GateRowKind =
+        GateRowKind { what: "confirmation", page: "confirmations", shown_by: "prism confirmations" };
 
     fn id(&self) -> &str {
         &self.confirmation_id
@@ -69,13 +70,13 @@ impl Identified for ConfirmationView {
 
 /// Shows what was asked for: as JSON, in lines, or that there is none.
 pub(super) fn show<V: Identified>(
-    listed: Result<Listed<V>, Trouble>,
+    listed: Result<GateRows<V>, DaemonCallError>,
     as_json: bool,
     none: &str,
-    lines: impl FnOnce(&Listed<V>, usize, i64) -> Vec<Line>,
+    lines: impl FnOnce(&GateRows<V>, usize, i64) -> Vec<Line>,
 ) -> anyhow::Result<ExitCode> {
     let listed = match listed {
-        Err(Trouble::Away(_)) => return Ok(say_not_running()),
+        Err(DaemonCallError::Away(_)) => return Ok(say_not_running()),
         listed => listed?,
     };
     match as_json {
@@ -90,12 +91,12 @@ pub(super) fn show<V: Identified>(
 
 // === impl Gate ===
 
-impl Gate {
+impl GateClient {
     /// Returns the gate of the daemon that runs; `None` if none does.
     pub(super) fn running(env: &Env) -> anyhow::Result<Option<Self>> {
-        let client = Mesh::running(env)?;
+        let client = MeshClient::running(env)?;
         match (home::existing_management(env)?, client) {
-            (Some(secret), _) => Ok(Mesh::shown(env, secret)?.map(Self)),
+            (Some(secret), _) => Ok(MeshClient::shown(env, secret)?.map(Self)),
             (None, None) => Ok(None),
             (None, Some(_)) => bail!(
                 "the daemon that runs has no management secret, so it is older than the gate\n  fix: prism restart"
@@ -103,30 +104,34 @@ impl Gate {
         }
     }
 
-    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Trouble> {
+    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, DaemonCallError> {
         self.0.get(path).await.map_err(understood)
     }
 
-    pub(super) async fn post<T: DeserializeOwned>(&self, path: &str, body: &impl Serialize) -> Result<T, Trouble> {
+    pub(super) async fn post<T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &impl Serialize,
+    ) -> Result<T, DaemonCallError> {
         self.0.post(path, body, PATIENCE).await.map_err(understood)
     }
 
     /// What happens there, as it happens.
-    pub(super) async fn events(&self) -> Result<Events, Trouble> {
+    pub(super) async fn events(&self) -> Result<EventFeed, DaemonCallError> {
         self.0.events_at("/mcp/events").await.map_err(understood)
     }
 
-    pub(super) async fn requests(&self, all: bool) -> Result<Listed<RequestView>, Trouble> {
+    pub(super) async fn requests(&self, all: bool) -> Result<GateRows<RequestView>, DaemonCallError> {
         let path = if all { "/mcp/requests" } else { "/mcp/requests?open=1" };
         self.list(path, |RequestsPage { requests }| requests).await
     }
 
-    pub(super) async fn grants(&self, all: bool) -> Result<Listed<GrantView>, Trouble> {
+    pub(super) async fn grants(&self, all: bool) -> Result<GateRows<GrantView>, DaemonCallError> {
         let path = if all { "/mcp/sessions?all=1" } else { "/mcp/sessions" };
         self.list(path, |GrantsPage { sessions }| sessions).await
     }
 
-    pub(super) async fn confirmations(&self, all: bool) -> Result<Listed<ConfirmationView>, Trouble> {
+    pub(super) async fn confirmations(&self, all: bool) -> Result<GateRows<ConfirmationView>, DaemonCallError> {
         let path = if all { "/mcp/confirmations?all=1" } else { "/mcp/confirmations" };
         self.list(path, |ConfirmationsPage { confirmations }| confirmations).await
     }
@@ -135,18 +140,18 @@ impl Gate {
         &self,
         path: &str,
         rows: impl FnOnce(P) -> Vec<V>,
-    ) -> Result<Listed<V>, Trouble> {
+    ) -> Result<GateRows<V>, DaemonCallError> {
         let raw: Value = self.get(path).await?;
-        let page = P::deserialize(&raw).map_err(|error| Trouble::Strange(error.to_string()))?;
+        let page = P::deserialize(&raw).map_err(|error| DaemonCallError::Strange(error.to_string()))?;
         let as_came = raw.get(V::KIND.page).and_then(Value::as_array).cloned().unwrap_or_default();
         let rows = rows(page).into_iter().zip(as_came).map(|(row, raw)| Answered::new(row, raw)).collect();
-        Ok(Listed { rows })
+        Ok(GateRows { rows })
     }
 }
 
 /// Says what a refusal means here.
-pub(super) fn understood(trouble: Trouble) -> Trouble {
-    let Trouble::Refused { code, message } = trouble else { return trouble };
+pub(super) fn understood(trouble: DaemonCallError) -> DaemonCallError {
+    let DaemonCallError::Refused { code, message } = trouble else { return trouble };
     let message = match code.as_str() {
         "no_mesh" => "the daemon that runs has no gate".to_owned(),
         "not_pending" => format!("{message}\n  fix: prism requests --all shows what came of it"),
@@ -159,7 +164,7 @@ pub(super) fn understood(trouble: Trouble) -> Trouble {
     };
     // The other hints are those of the mesh.
     let code = if matches!(code.as_str(), "no_mesh") { code } else { "refused".to_owned() };
-    Trouble::Refused { code, message }
+    DaemonCallError::Refused { code, message }
 }
 
 /// A duration as the gate takes it. A part of a second is better rounded up than taken for nothing.
@@ -169,7 +174,7 @@ pub(super) fn seconds(time: Duration) -> u64 {
 
 // === impl Listed ===
 
-impl<V: Identified> Listed<V> {
+impl<V: Identified> GateRows<V> {
     /// Finds one by its id, or by as much of it as is needed.
     pub(super) fn find(&self, typed: &str) -> anyhow::Result<&Answered<V>> {
         let (wanted, kind) = (plain(typed), V::KIND);
@@ -209,10 +214,10 @@ fn plain(id: &str) -> String {
 mod tests {
     use super::*;
 
-    fn listed(ids: &[&str]) -> Listed<RequestView> {
+    fn listed(ids: &[&str]) -> GateRows<RequestView> {
         let view = |id: &str| RequestView { request_id: id.to_owned(), ..RequestView::default() };
         let rows = ids.iter().map(|id| Answered::new(view(id), Value::Null)).collect();
-        Listed { rows }
+        GateRows { rows }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use prism_api::gate::{ActionView, GrantView, GrantsRevoked, RevokeRequest};
 
 use super::{
     columns::{Cell, cut, number, table, text},
-    gate::{Gate, Listed, show},
+    gate::{GateClient, GateRows, show},
     moments::until,
     reach,
     requests::few,
@@ -26,7 +26,7 @@ use prism_config::Env;
 
 Take one back with prism revoke ID.
 Exit codes: 0 shown, 1 refused, 3 the daemon does not run.")]
-pub struct Grants {
+pub struct GrantsArgs {
     /// Also those that are over
     #[arg(long)]
     all: bool,
@@ -44,7 +44,7 @@ pub struct Grants {
 
 What came from a grant ends with it.
 Exit codes: 0 revoked, 1 refused, 3 the daemon does not run.")]
-pub struct Revoke {
+pub struct RevokeArgs {
     /// Grant, by its id or the beginning of it; see prism grants
     #[arg(required_unless_present_any = ["all", "agent"], conflicts_with_all = ["all", "agent"])]
     grant: Option<String>,
@@ -61,17 +61,17 @@ pub struct Revoke {
 
 // === impl Grants ===
 
-impl Grants {
+impl GrantsArgs {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
         reach::run(async move {
-            let Some(gate) = Gate::running(env)? else { return Ok(say_not_running()) };
+            let Some(gate) = GateClient::running(env)? else { return Ok(say_not_running()) };
             show(gate.grants(self.all).await, self.json, "nobody holds a grant; prism requests shows who asks", lines)
         })
     }
 }
 
 /// Grants in a table, those that came from another below it, each with what was done last.
-fn lines(listed: &Listed<GrantView>, width: usize, now: i64) -> Vec<Line> {
+fn lines(listed: &GateRows<GrantView>, width: usize, now: i64) -> Vec<Line> {
     let columns = [
         text("GRANT", 0),
         text("AGENT", 0),
@@ -110,10 +110,10 @@ fn said_last(last: &ActionView, now: i64) -> String {
 
 // === impl Revoke ===
 
-impl Revoke {
+impl RevokeArgs {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
         reach::run(async move {
-            let Some(gate) = Gate::running(env)? else { return Ok(say_not_running()) };
+            let Some(gate) = GateClient::running(env)? else { return Ok(say_not_running()) };
             let listed = gate.grants(self.grant.is_some()).await?;
             let chosen: Vec<&str> = match (&self.grant, &self.agent) {
                 (Some(typed), _) => vec![&listed.find(typed)?.session_id],

@@ -7,18 +7,18 @@ use anyhow::Context;
 
 use super::{
     add,
-    configs::{Outcome, Place, Surfaces},
+    configs::{FileOutcome, InstallContext, SurfaceArgs},
     say,
 };
 use prism_config::{
-    Destination, Env, ServerTable,
-    file::{Draft, NAME},
+    DestinationConfig, Env, ServerTable,
+    file::{ConfigDraft, NAME},
 };
 use prism_install::{
-    Action, Change, ConfigFile, Edit, InstallError, State,
-    entry::Marks,
-    import::{self, Found, Servers},
-    surface::{Scope, Surface},
+    ChangePurpose, ChangeState, ConfigFile, FileChange, InstallError, RecordedEdit,
+    entry::EntryMarks,
+    import::{self, ImportCandidate, SurfaceServers},
+    surface::{Surface, SurfaceScope},
 };
 
 /// Take servers from other programs' configs
@@ -27,9 +27,9 @@ use prism_install::{
   prism import --dry-run
   prism import cursor --remove
   prism import --undo")]
-pub struct Import {
+pub struct ImportArgs {
     #[command(flatten)]
-    surfaces: Surfaces,
+    surfaces: SurfaceArgs,
     /// Take the servers out of the other configs, too
     #[arg(long)]
     remove: bool,
@@ -42,26 +42,26 @@ pub struct Import {
 }
 
 /// A file, and which of its servers are in `prism.toml` now.
-struct Source {
+struct ImportSource {
     surface: Surface,
     file: ConfigFile,
-    servers: Servers,
+    servers: SurfaceServers,
     taken: Vec<String>,
 }
 
-impl Import {
+impl ImportArgs {
     /// Imports, or undoes it.
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
-        let place = Place::find(env)?;
+        let place = InstallContext::find(env)?;
         if self.undo {
-            return Ok(self.surfaces.undo(Action::Import, "import", &place));
+            return Ok(self.surfaces.undo(ChangePurpose::Import, "import", &place));
         }
         let target = match &self.config {
             Some(path) => std::path::absolute(path)?,
             None => place.home.path().join(NAME),
         };
         let mut outcomes = Vec::new();
-        let mut draft = Draft::open(&target, place.home.path()).context("nothing was imported")?;
+        let mut draft = ConfigDraft::open(&target, place.home.path()).context("nothing was imported")?;
         let mut meant = draft.written().destinations.clone();
         let max_sessions = draft.written().max_sessions;
         let mut edits = Vec::new();
@@ -71,14 +71,14 @@ impl Import {
                 Ok(Some(found)) => found,
                 Ok(None) => continue,
                 Err(error) => {
-                    outcomes.push(Outcome::failed(Some(surface), error.into()));
+                    outcomes.push(FileOutcome::failed(Some(surface), error.into()));
                     continue;
                 }
             };
             let mut taken = Vec::new();
             let mut warnings = Vec::new();
             let mut lines = Vec::new();
-            for Found { name, destination, left_out } in &servers.found {
+            for ImportCandidate { name, destination, left_out } in &servers.found {
                 let destination = match destination {
                     Ok(destination) => destination,
                     Err(reason) => {
@@ -93,9 +93,10 @@ impl Import {
                 }
                 let new_name = import::valid_name(name, |name| meant.contains_key(name));
                 let table = ServerTable::of_entry(&draft.document, &new_name);
-                let destination = Destination { name: new_name.clone(), table, max_sessions, ..destination.clone() };
+                let destination =
+                    DestinationConfig { name: new_name.clone(), table, max_sessions, ..destination.clone() };
                 add::put(&mut draft, &new_name, import::toml(&destination))?;
-                edits.push(Edit::Added { container: vec![table.as_str().to_owned()], name: new_name.clone() });
+                edits.push(RecordedEdit::Added { container: vec![table.as_str().to_owned()], name: new_name.clone() });
                 lines.push(match *name == new_name {
                     true => format!("  {name}"),
                     false => format!("  {name} is called {new_name}"),
@@ -107,14 +108,22 @@ impl Import {
                 meant.insert(new_name, destination);
             }
             let text = format!("{} ({})\n{}", surface.title(), file.path.display(), lines.join("\n"));
-            outcomes.push(Outcome::said(Some(surface), "read", text).warn(warnings).with("servers", taken.clone()));
-            sources.push(Source { surface, file, servers, taken });
+            outcomes.push(FileOutcome::said(Some(surface), "read", text).warn(warnings).with("servers", taken.clone()));
+            sources.push(ImportSource { surface, file, servers, taken });
         }
 
         let imported = edits.len();
         if imported > 0 {
             let change = ConfigFile::open(&target).and_then(|file| {
-                Change::edited(file, draft.text(), State::Added, Action::Import, None, edits, &place.records)
+                FileChange::edited(
+                    file,
+                    draft.text(),
+                    ChangeState::Added,
+                    ChangePurpose::Import,
+                    None,
+                    edits,
+                    &place.records,
+                )
             })?;
             if !self.surfaces.dry_run {
                 change.remember(&place.records)?;
@@ -125,7 +134,7 @@ impl Import {
                 }
             }
             let text = format!("imported {imported} into {}", target.display());
-            outcomes.push(Outcome::done(None, &change, text));
+            outcomes.push(FileOutcome::done(None, &change, text));
         } else {
             drop(draft);
         }
@@ -153,9 +162,9 @@ impl Import {
     fn servers(
         &self,
         surface: Surface,
-        place: &Place,
+        place: &InstallContext,
         env: &Env,
-    ) -> Result<Option<(ConfigFile, Servers)>, InstallError> {
+    ) -> Result<Option<(ConfigFile, SurfaceServers)>, InstallError> {
         let path = match self.surfaces.file(surface, place, env) {
             Err(InstallError::NoProject { .. }) if self.surfaces.named().is_empty() => return Ok(None),
             path => path?,
@@ -164,20 +173,28 @@ impl Import {
         if file.text.is_none() {
             return Ok(None);
         }
-        let scope = if self.surfaces.project { Scope::Project(&place.here) } else { Scope::User };
+        let scope = if self.surfaces.project { SurfaceScope::Project(&place.here) } else { SurfaceScope::User };
         let token = place.home.token().ok().map(|(token, _)| token.expose().to_owned());
-        let marks = Marks { url: place.url.clone(), token };
+        let marks = EntryMarks { url: place.url.clone(), token };
         let servers = import::servers(surface, scope, &file, &marks, env)?;
         Ok((!servers.found.is_empty()).then_some((file, servers)))
     }
 
     /// Takes the servers that Prism has now out of the config that they came from.
-    fn take_out(&self, source: Source, place: &Place) -> Outcome {
-        let Source { surface, file, servers, taken } = source;
+    fn take_out(&self, source: ImportSource, place: &InstallContext) -> FileOutcome {
+        let ImportSource { surface, file, servers, taken } = source;
         let change = servers.removed(surface, &file, &taken).and_then(|(after, edits)| {
-            Change::edited(file, after, State::Changed, Action::Import, Some(surface), edits, &place.records)
+            FileChange::edited(
+                file,
+                after,
+                ChangeState::Changed,
+                ChangePurpose::Import,
+                Some(surface),
+                edits,
+                &place.records,
+            )
         });
-        Outcome::of(Some(surface), change, &self.surfaces, &place.records, |_| {
+        FileOutcome::of(Some(surface), change, &self.surfaces, &place.records, |_| {
             let verb = if self.surfaces.dry_run { "would be taken" } else { "taken" };
             format!("{verb} out of {}: {}", surface.title(), taken.join(", "))
         })

@@ -11,14 +11,14 @@ use prism_core::shell::command_line;
 
 use super::{
     add::is_program,
-    configs::{Outcome, Place, Surfaces, is_there},
+    configs::{FileOutcome, InstallContext, SurfaceArgs, is_there},
     start,
     wait::hook::CURSOR_LOOP_LIMIT,
 };
 use prism_config::Env;
 use prism_install::{
-    Change, InstallError, State,
-    entry::{Marks, Way},
+    ChangeState, FileChange, InstallError,
+    entry::{EntryMarks, SurfaceTransport},
     hooks,
     surface::Surface,
 };
@@ -37,9 +37,9 @@ use prism_install::{
 
 `prism uninstall` puts every file back as it was."
 )]
-pub struct Install {
+pub struct InstallArgs {
     #[command(flatten)]
-    surfaces: Surfaces,
+    surfaces: SurfaceArgs,
     /// All programs that are found here
     #[arg(long)]
     all: bool,
@@ -63,10 +63,10 @@ pub(super) fn with_neovim(named: clap::Arg) -> clap::Arg {
     named.value_parser(clap::builder::PossibleValuesParser::new(names))
 }
 
-impl Install {
+impl InstallArgs {
     /// Installs, and says what to do next.
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
-        let place = Place::find(env)?;
+        let place = InstallContext::find(env)?;
         let mut outcomes = Vec::new();
         let mut wanted = self.surfaces.named();
         let mut neovim = self.surfaces.names(prism_install::neovim::NAME);
@@ -79,7 +79,7 @@ impl Install {
                     true => {}
                     false => {
                         let text = format!("not found: {}", surface.title());
-                        outcomes.push(Outcome::said(Some(surface), "not_found", text));
+                        outcomes.push(FileOutcome::said(Some(surface), "not_found", text));
                     }
                 }
             }
@@ -105,7 +105,7 @@ impl Install {
             if !failed && !self.no_extension {
                 let extensions = extension::add(surface, &self.surfaces, self.force, &place, env);
                 if !self.surfaces.dry_run {
-                    closing.extend(extensions.iter().filter_map(Outcome::next_after_change));
+                    closing.extend(extensions.iter().filter_map(FileOutcome::next_after_change));
                 }
                 outcomes.extend(extensions);
             }
@@ -130,18 +130,18 @@ impl Install {
         Ok(self.surfaces.report(&outcomes, &closing))
     }
 
-    fn one(&self, surface: Surface, place: &Place, env: &Env) -> Outcome {
+    fn one(&self, surface: Surface, place: &InstallContext, env: &Env) -> FileOutcome {
         let (way, token) = match self.way(surface, place, env) {
             Ok(found) => found,
-            Err(error) => return Outcome::failed(Some(surface), error),
+            Err(error) => return FileOutcome::failed(Some(surface), error),
         };
-        let marks = Marks { url: place.url.clone(), token };
+        let marks = EntryMarks { url: place.url.clone(), token };
         let planned = self
             .surfaces
             .file(surface, place, env)
             .and_then(|path| prism_install::install(surface, path, &way, &marks, self.force, &place.records));
         let planned = match self.surfaces.project && !way.is_secret() {
-            true => planned.map(Change::shared),
+            true => planned.map(FileChange::shared),
             false => planned,
         };
         let warnings = match &planned {
@@ -149,13 +149,13 @@ impl Install {
             Err(_) => Vec::new(),
         };
         let dry = self.surfaces.dry_run;
-        let outcome = Outcome::of(Some(surface), planned, &self.surfaces, &place.records, |change| {
+        let outcome = FileOutcome::of(Some(surface), planned, &self.surfaces, &place.records, |change| {
             let file = change.file.path.display();
             let title = surface.title();
             match (change.state, dry) {
-                (State::Unchanged, _) => format!("already installed in {title} ({file})"),
+                (ChangeState::Unchanged, _) => format!("already installed in {title} ({file})"),
                 (_, true) => format!("would be installed in {title}"),
-                (State::Updated, false) => format!("updated in {title} ({file})"),
+                (ChangeState::Updated, false) => format!("updated in {title} ({file})"),
                 (_, false) => format!("installed in {title} ({file})"),
             }
         });
@@ -164,7 +164,7 @@ impl Install {
     }
 
     /// Writes the hooks of a surface, if they are wanted. Of all surfaces those are meant that have some.
-    fn hooks(&self, surface: Surface, place: &Place, env: &Env) -> Option<Outcome> {
+    fn hooks(&self, surface: Surface, place: &InstallContext, env: &Env) -> Option<FileOutcome> {
         if !self.hooks {
             return None;
         }
@@ -174,21 +174,21 @@ impl Install {
         };
         let command = match self.program(env) {
             Ok(program) => command_line(&[program]),
-            Err(error) => return Some(Outcome::failed(Some(surface), error)),
+            Err(error) => return Some(FileOutcome::failed(Some(surface), error)),
         };
         let command = match env.var("PRISM_HOME").filter(|_| !self.surfaces.project) {
             Some(_) => format!("PRISM_HOME={} {command}", command_line(&[place.home.path().to_string_lossy().into()])),
             None => command,
         };
         let planned = path.and_then(|path| hooks::install(surface, path, &command, CURSOR_LOOP_LIMIT, &place.records));
-        let planned = if self.surfaces.project { planned.map(Change::shared) } else { planned };
+        let planned = if self.surfaces.project { planned.map(FileChange::shared) } else { planned };
         let dry = self.surfaces.dry_run;
-        let outcome = Outcome::of(Some(surface), planned, &self.surfaces, &place.records, |change| {
+        let outcome = FileOutcome::of(Some(surface), planned, &self.surfaces, &place.records, |change| {
             let (file, title) = (change.file.path.display(), surface.title());
             match (change.state, dry) {
-                (State::Unchanged, _) => format!("hooks already installed in {title} ({file})"),
+                (ChangeState::Unchanged, _) => format!("hooks already installed in {title} ({file})"),
                 (_, true) => format!("hooks would be installed in {title}"),
-                (State::Updated, false) => format!("hooks updated in {title} ({file})"),
+                (ChangeState::Updated, false) => format!("hooks updated in {title} ({file})"),
                 (_, false) => format!("hooks installed in {title} ({file})"),
             }
         });
@@ -200,7 +200,12 @@ impl Install {
     }
 
     /// Returns how the surface shall come to the daemon, and the token if it is known.
-    fn way(&self, surface: Surface, place: &Place, env: &Env) -> anyhow::Result<(Way, Option<String>)> {
+    fn way(
+        &self,
+        surface: Surface,
+        place: &InstallContext,
+        env: &Env,
+    ) -> anyhow::Result<(SurfaceTransport, Option<String>)> {
         if self.http && !surface.speaks_http() {
             return Err(InstallError::NoHttp { title: surface.title() }.into());
         }
@@ -211,7 +216,7 @@ impl Install {
                     "the daemon takes any free port, so there is no URL to write down\n  fix: set a port in prism.toml"
                 );
             }
-            return Ok((Way::Http { url: place.url.clone(), token: token.clone() }, Some(token)));
+            return Ok((SurfaceTransport::Http { url: place.url.clone(), token: token.clone() }, Some(token)));
         }
         let command = self.program(env)?;
         // What others may get to see holds nothing of this machine.
@@ -219,7 +224,7 @@ impl Install {
             true => None,
             false => env.var("PRISM_HOME").map(|_| place.home.path().to_string_lossy().into_owned()),
         };
-        Ok((Way::Stdio { command, home }, Some(token)))
+        Ok((SurfaceTransport::Stdio { command, home }, Some(token)))
     }
 
     /// Returns how the shim is started. A desktop program has no shell's PATH, so it is told the whole path; a project
@@ -241,10 +246,10 @@ impl Install {
         }
     }
 
-    fn warnings(&self, change: &Change, way: &Way, env: &Env) -> Vec<String> {
+    fn warnings(&self, change: &FileChange, way: &SurfaceTransport, env: &Env) -> Vec<String> {
         let mut warnings = Vec::new();
         let path = change.file.path.display();
-        if change.state == State::Unchanged {
+        if change.state == ChangeState::Unchanged {
             return warnings;
         }
         if way.is_secret() && self.surfaces.project {

@@ -8,14 +8,14 @@ use serde::Serialize;
 
 use super::{add, say};
 use prism_bridge::drive::destination::{key, still_counts};
-use prism_config::{Config, Destination, Env, Sandbox, Transport, file, secret};
+use prism_config::{Config, DestinationConfig, Env, SandboxConfig, Transport, file, secret};
 
 /// List the servers
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   prism list
   prism list --json")]
-pub struct List {
+pub struct ListArgs {
     /// Print JSON, for programs
     #[arg(long)]
     json: bool,
@@ -50,9 +50,9 @@ struct SandboxRow {
 }
 
 /// What the daemon has found out about its destinations.
-struct Known(Vec<LearnedEra>);
+struct LearnedEras(Vec<LearnedEra>);
 
-impl List {
+impl ListArgs {
     /// Prints one line for each destination.
     pub fn run(self, env: &Env) -> anyhow::Result<()> {
         let here = Path::new("");
@@ -69,7 +69,7 @@ impl List {
         // What the file says by itself: a variable that only the daemon has must not stop anybody from looking.
         let config = file::load_written(&path)?;
         let path = std::path::absolute(&path).unwrap_or(path);
-        let learned = Known::read(&places.home.join(prism_daemon::running::DATABASE));
+        let learned = LearnedEras::read(&places.home.join(prism_daemon::running::DATABASE));
         if self.json {
             return json(&config, &learned, &path);
         }
@@ -87,8 +87,8 @@ fn empty(path: &Path) -> String {
     )
 }
 
-fn json(config: &Config, learned: &Known, path: &Path) -> anyhow::Result<String> {
-    let row = |destination: &Destination| {
+fn json(config: &Config, learned: &LearnedEras, path: &Path) -> anyhow::Result<String> {
+    let row = |destination: &DestinationConfig| {
         let is_stdio = destination.http.is_none();
         ServerRow {
             name: destination.name.clone(),
@@ -106,7 +106,7 @@ fn json(config: &Config, learned: &Known, path: &Path) -> anyhow::Result<String>
     Ok(serde_json::to_string_pretty(&serde_json::json!(rows))?)
 }
 
-fn table(config: &Config, learned: &Known, path: &Path) -> String {
+fn table(config: &Config, learned: &LearnedEras, path: &Path) -> String {
     let mut rows = vec![["NAME", "TYPE", "ERA", "PROCESS", "COMMAND OR URL"].map(str::to_owned)];
     for destination in config.destinations.values() {
         let era = match destination.era {
@@ -135,13 +135,13 @@ fn table(config: &Config, learned: &Known, path: &Path) -> String {
     text
 }
 
-fn sandbox(sandbox: &Sandbox) -> SandboxRow {
-    let Sandbox { folders, readable, network } = sandbox.clone();
+fn sandbox(sandbox: &SandboxConfig) -> SandboxRow {
+    let SandboxConfig { folders, readable, network } = sandbox.clone();
     SandboxRow { folders, readable, network: network.name() }
 }
 
 /// Returns how a destination is reached; `http` where only the daemon will find out which of the two it is.
-fn kind(destination: &Destination) -> &'static str {
+fn kind(destination: &DestinationConfig) -> &'static str {
     match &destination.http {
         Some(http) => http.transport.map_or("http", Transport::as_str),
         None => "stdio",
@@ -150,14 +150,14 @@ fn kind(destination: &Destination) -> &'static str {
 
 // === impl Known ===
 
-impl Known {
+impl LearnedEras {
     /// Reads what is remembered. A database that is missing, locked or broken has nothing to say, and is no reason
     /// not to list what is in the config.
     fn read(database: &Path) -> Self {
         Self(prism_store::eras_at(database).unwrap_or_default())
     }
 
-    fn era(&self, destination: &Destination) -> Option<&'static str> {
+    fn era(&self, destination: &DestinationConfig) -> Option<&'static str> {
         let key = key(destination);
         let learned = self.0.iter().find(|learned| learned.destination == key)?;
         still_counts(learned)?.name()

@@ -8,15 +8,15 @@ use prism_api::status::StatusReport;
 use super::reach;
 use prism_config::{
     Config, Env, Flags,
-    file::{self, Places},
+    file::{self, ConfigPaths},
     home::{self, Token},
-    raw::Raw,
+    raw::RawConfig,
     registration::Registration,
 };
-use prism_mcp::remote::Failure;
+use prism_mcp::remote::RemoteFailure;
 
 /// Where to look, and with which secret.
-pub(super) struct Located {
+pub(super) struct DaemonLocation {
     pub(super) home: PathBuf,
     pub(super) base: String,
     /// `None`: there is none yet, so there cannot be a daemon that knows it.
@@ -26,7 +26,7 @@ pub(super) struct Located {
 }
 
 /// What came of asking.
-pub(super) enum Answer {
+pub(super) enum StatusAnswer {
     Status(Box<StatusReport>),
     /// Nobody listens there.
     Nobody,
@@ -37,7 +37,7 @@ pub(super) enum Answer {
 }
 
 /// Finds where the daemon is: as it has registered itself, or else where the config puts it.
-pub(super) fn locate(config: Option<&Path>, env: &Env) -> anyhow::Result<Located> {
+pub(super) fn locate(config: Option<&Path>, env: &Env) -> anyhow::Result<DaemonLocation> {
     let folder = home::folder(env)?;
     let registration = Registration::alive(&folder);
     let base = match &registration {
@@ -45,13 +45,13 @@ pub(super) fn locate(config: Option<&Path>, env: &Env) -> anyhow::Result<Located
         None => configured(config, &folder, env)?.base_url(),
     };
     let token = home::existing_token(env)?;
-    Ok(Located { home: folder, base, token, registration })
+    Ok(DaemonLocation { home: folder, base, token, registration })
 }
 
 /// The config as it is written: a variable that only the daemon has must not stop anybody from looking.
 fn configured(explicit: Option<&Path>, home: &Path, env: &Env) -> anyhow::Result<Config> {
-    let places = Places { explicit: explicit.map(Path::to_owned), here: PathBuf::new(), home: home.to_owned() };
-    let around = Raw::default().config(env, &Flags::default())?;
+    let places = ConfigPaths { explicit: explicit.map(Path::to_owned), here: PathBuf::new(), home: home.to_owned() };
+    let around = RawConfig::default().config(env, &Flags::default())?;
     let Some(mut config) = file::load_counting(&places)? else { return Ok(around) };
     if env.var("PRISM_PORT").is_some() {
         config.port = around.port;
@@ -62,17 +62,17 @@ fn configured(explicit: Option<&Path>, home: &Path, env: &Env) -> anyhow::Result
     Ok(config)
 }
 
-impl Located {
-    pub(super) async fn ask(&self) -> Answer {
+impl DaemonLocation {
+    pub(super) async fn ask(&self) -> StatusAnswer {
         match reach::get(&self.base, "/status", self.token.as_ref()).await {
             Ok((200, body)) => match serde_json::from_slice(&body) {
-                Ok(status) => Answer::Status(Box::new(status)),
-                Err(error) => Answer::Strange(format!("its answer cannot be read: {error}")),
+                Ok(status) => StatusAnswer::Status(Box::new(status)),
+                Err(error) => StatusAnswer::Strange(format!("its answer cannot be read: {error}")),
             },
-            Ok((401, _)) => Answer::OtherToken,
-            Ok((status, _)) => Answer::Strange(format!("it answers HTTP {status}")),
-            Err(Failure::Unreachable { .. }) => Answer::Nobody,
-            Err(failure) => Answer::Strange(failure.to_string()),
+            Ok((401, _)) => StatusAnswer::OtherToken,
+            Ok((status, _)) => StatusAnswer::Strange(format!("it answers HTTP {status}")),
+            Err(RemoteFailure::Unreachable { .. }) => StatusAnswer::Nobody,
+            Err(failure) => StatusAnswer::Strange(failure.to_string()),
         }
     }
 }

@@ -31,7 +31,7 @@ const MAX_READ_BYTES: u64 = 1 << 20;
   prism logs             the last lines
   prism logs -f          and what comes, until Ctrl-C
   prism logs -n 1000 | grep WARN")]
-pub struct Logs {
+pub struct LogsArgs {
     /// Go on with what is added, also when a new file is begun
     #[arg(short, long)]
     follow: bool,
@@ -41,14 +41,14 @@ pub struct Logs {
 }
 
 /// A log that is read on and on, whichever file is the log by now.
-struct Tail {
+struct LogTail {
     path: PathBuf,
     file: File,
     /// The beginning of a line whose end is not written yet.
     begun: Vec<u8>,
 }
 
-impl Logs {
+impl LogsArgs {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
         let home = daemon::home(env)?;
         let path = home.path().join(LOG);
@@ -96,8 +96,8 @@ impl Logs {
 
 /// Returns the last lines of the log, and a way to read on. Where the file was begun a moment ago, the one before it
 /// has the rest.
-fn last_lines(path: &Path, count: usize) -> io::Result<(Vec<String>, Tail)> {
-    let mut tail = Tail { path: path.to_owned(), file: File::open(path)?, begun: Vec::new() };
+fn last_lines(path: &Path, count: usize) -> io::Result<(Vec<String>, LogTail)> {
+    let mut tail = LogTail { path: path.to_owned(), file: File::open(path)?, begun: Vec::new() };
     let length = tail.file.metadata()?.len();
     tail.file.seek(SeekFrom::Start(length.saturating_sub(MAX_TAIL_BYTES)))?;
     let mut lines = VecDeque::new();
@@ -127,7 +127,7 @@ fn last_lines(path: &Path, count: usize) -> io::Result<(Vec<String>, Tail)> {
     Ok((lines.into(), tail))
 }
 
-impl Tail {
+impl LogTail {
     /// Returns the lines that were added since the last time.
     fn read_on(&mut self) -> io::Result<Vec<String>> {
         let lines = self.read_on_in_this_file()?;

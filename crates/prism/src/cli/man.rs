@@ -20,7 +20,7 @@ use prism_config::Env;
   prism man service install
   prism man > prism.1                        the source of the page
   prism man --dir ~/.local/share/man/man1    then man prism, man prism-install")]
-pub struct Man {
+pub struct ManArgs {
     /// The command whose page is meant, as in `service install`; Prism itself if left out
     command: Vec<String>,
     /// Write a page for every command into this folder
@@ -28,7 +28,7 @@ pub struct Man {
     dir: Option<PathBuf>,
 }
 
-impl Man {
+impl ManArgs {
     pub fn run(self, env: &Env) -> anyhow::Result<()> {
         // A page about `help` would have nothing to say.
         let mut whole = help::command().disable_help_subcommand(true);

@@ -11,7 +11,7 @@ use std::{
 };
 
 use prism_api::mesh::MeshOverview;
-use prism_os::terminal::{self, Keys};
+use prism_os::terminal::{self, RawTerminal};
 use serde_json::json;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
@@ -23,7 +23,7 @@ use super::{
     moments::now_ms,
     reach::{self, Interrupts},
     say::{self, Colour},
-    verbs::{Answered, Events, Mesh, Next, Trouble, say_not_running},
+    verbs::{Answered, DaemonCallError, EventFeed, FeedItem, MeshClient, say_not_running},
 };
 use prism_config::Env;
 
@@ -46,7 +46,7 @@ const AWAY: &str = "Prism is not running; this goes on when it does. q leaves.";
 
 q or Ctrl-C leaves. Without a terminal it is shown once.
 Exit codes: 0 shown, 1 refused, 3 the daemon does not run.")]
-pub struct Overview {
+pub struct MeshArgs {
     /// Show it once
     #[arg(long)]
     once: bool,
@@ -56,25 +56,25 @@ pub struct Overview {
 }
 
 /// What is looked at, and what there is to look for.
-struct Live<'a> {
+struct MeshScreen<'a> {
     env: &'a Env,
-    mesh: Mesh,
-    events: Option<Events>,
+    mesh: MeshClient,
+    events: Option<EventFeed>,
 }
 
 // === impl Overview ===
 
-impl Overview {
+impl MeshArgs {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
         reach::run(async move {
-            let Some(mesh) = Mesh::running(env)? else { return Ok(say_not_running()) };
+            let Some(mesh) = MeshClient::running(env)? else { return Ok(say_not_running()) };
             let page = match mesh.page().await {
-                Err(Trouble::Away(_)) => return Ok(say_not_running()),
+                Err(DaemonCallError::Away(_)) => return Ok(say_not_running()),
                 page => page?,
             };
             let live = io::stdout().is_terminal() && io::stdin().is_terminal() && !self.once && !self.json;
             if live {
-                return Live { env, mesh, events: None }.show(page).await;
+                return MeshScreen { env, mesh, events: None }.show(page).await;
             }
             if self.json {
                 say::text(&serde_json::to_string_pretty(&json!(page))?);
@@ -89,12 +89,12 @@ impl Overview {
 
 // === impl Live ===
 
-impl Live<'_> {
+impl MeshScreen<'_> {
     async fn show(mut self, page: Answered<MeshOverview>) -> anyhow::Result<ExitCode> {
         let mut stop = Interrupts::new()?;
         let mut resized = signal(SignalKind::window_change())?;
-        let _keys = Keys::take()?;
-        let screen = say::Screen::enter();
+        let _keys = RawTerminal::take()?;
+        let screen = say::FullScreen::enter();
         let mut pressed = keys();
         let mut page = Some(page);
         self.events = self.mesh.events().await.ok();
@@ -124,7 +124,7 @@ impl Live<'_> {
     /// Looks again. It may have been started again, elsewhere.
     async fn look(&mut self) -> Option<Answered<MeshOverview>> {
         if self.events.is_none() {
-            if let Ok(Some(again)) = Mesh::running(self.env) {
+            if let Ok(Some(again)) = MeshClient::running(self.env) {
                 self.mesh = again;
             }
             self.events = self.mesh.events().await.ok();
@@ -133,7 +133,7 @@ impl Live<'_> {
     }
 }
 
-fn draw(screen: &say::Screen, page: Option<&Answered<MeshOverview>>) {
+fn draw(screen: &say::FullScreen, page: Option<&Answered<MeshOverview>>) {
     let (width, height) = (terminal::width().unwrap_or(UNBOUNDED), terminal::height().unwrap_or(UNBOUNDED));
     match page {
         Some(page) => screen.draw(&view::lines(page, width, height, now_ms())),
@@ -145,7 +145,7 @@ fn draw(screen: &say::Screen, page: Option<&Answered<MeshOverview>>) {
 fn keys() -> mpsc::Receiver<u8> {
     let (tx, rx) = mpsc::channel(KEYS);
     let reading = move || {
-        while let Some(key) = Keys::next() {
+        while let Some(key) = RawTerminal::next() {
             if tx.blocking_send(key).is_err() {
                 break;
             }
@@ -164,10 +164,10 @@ async fn shown_again(resized: &mut Signal) {
 }
 
 /// Returns when something has happened in the mesh, or nobody is left to tell. Cancel safe.
-async fn happened(events: &mut Option<Events>) {
+async fn happened(events: &mut Option<EventFeed>) {
     match events {
         Some(stream) => {
-            if matches!(stream.next().await, Next::End) {
+            if matches!(stream.next().await, FeedItem::End) {
                 *events = None;
             }
         }

@@ -6,17 +6,17 @@ use std::{process::ExitCode, sync::Arc, time::Duration};
 use tokio::{runtime, time::timeout};
 
 use super::{
-    configs::{Outcome, Place, Surfaces},
+    configs::{FileOutcome, InstallContext, SurfaceArgs},
     reach,
-    tools::Unwatched,
+    tools::NullObserver,
 };
-use prism_config::{Env, Http};
+use prism_config::{Env, HttpConfig};
 use prism_install::{
-    Action, ConfigFile, InstallError,
-    migrate::{self, Migration, Reach},
+    ChangePurpose, ConfigFile, InstallError,
+    migrate::{self, ConfigMigration, MigrationScope},
     surface::Surface,
 };
-use prism_mcp::client::{Fault, Manners, Wanted};
+use prism_mcp::client::{ClientError, QuestionHandler, RevisionChoice};
 
 /// Rewrite SSE entries in other programs' configs
 #[derive(Debug, clap::Args)]
@@ -24,9 +24,9 @@ use prism_mcp::client::{Fault, Manners, Wanted};
   prism migrate --dry-run
   prism migrate cursor --all
   prism migrate --undo")]
-pub struct Migrate {
+pub struct MigrateArgs {
     #[command(flatten)]
-    surfaces: Surfaces,
+    surfaces: SurfaceArgs,
     /// Entries that lead to other servers, too, if those answer at /mcp
     #[arg(long)]
     all: bool,
@@ -38,34 +38,35 @@ pub struct Migrate {
 /// How long another server may take to greet us.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-impl Migrate {
+impl MigrateArgs {
     /// Migrates, or undoes it.
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
-        let place = Place::find(env)?;
+        let place = InstallContext::find(env)?;
         if self.undo {
-            return Ok(self.surfaces.undo(Action::Migrate, "migration", &place));
+            return Ok(self.surfaces.undo(ChangePurpose::Migrate, "migration", &place));
         }
         let mut outcomes = Vec::new();
         let mut changed = false;
         for surface in self.surfaces.named_or_all() {
             match self.plan(surface, &place, env) {
-                Ok(Some(Migration { change, changed: names, kept })) => {
+                Ok(Some(ConfigMigration { change, changed: names, kept })) => {
                     changed |= !names.is_empty();
                     let kept = kept.into_iter().map(|(name, reason)| format!("{name} stays: it {reason}"));
                     let lines: Vec<String> = kept.collect();
                     let verb = if self.surfaces.dry_run { "would be rewritten" } else { "rewritten" };
-                    let outcome = Outcome::of(Some(surface), Ok(change), &self.surfaces, &place.records, |change| {
-                        let mut text = format!("{} ({})", surface.title(), change.file.path.display());
-                        if !names.is_empty() {
-                            text.push_str(&format!("\n  {verb}: {}", names.join(", ")));
-                        }
-                        lines.iter().for_each(|line| text.push_str(&format!("\n  {line}")));
-                        text
-                    });
+                    let outcome =
+                        FileOutcome::of(Some(surface), Ok(change), &self.surfaces, &place.records, |change| {
+                            let mut text = format!("{} ({})", surface.title(), change.file.path.display());
+                            if !names.is_empty() {
+                                text.push_str(&format!("\n  {verb}: {}", names.join(", ")));
+                            }
+                            lines.iter().for_each(|line| text.push_str(&format!("\n  {line}")));
+                            text
+                        });
                     outcomes.push(outcome.with("rewritten", names));
                 }
                 Ok(None) => {}
-                Err(error) => outcomes.push(Outcome::failed(Some(surface), error.into())),
+                Err(error) => outcomes.push(FileOutcome::failed(Some(surface), error.into())),
             }
         }
         let closing = match (outcomes.is_empty(), changed, self.surfaces.dry_run) {
@@ -76,28 +77,34 @@ impl Migrate {
         Ok(self.surfaces.report(&outcomes, &closing))
     }
 
-    fn plan(&self, surface: Surface, place: &Place, env: &Env) -> Result<Option<Migration>, InstallError> {
+    fn plan(
+        &self,
+        surface: Surface,
+        place: &InstallContext,
+        env: &Env,
+    ) -> Result<Option<ConfigMigration>, InstallError> {
         let path = match self.surfaces.file(surface, place, env) {
             Err(InstallError::NoProject { .. }) if self.surfaces.named().is_empty() => return Ok(None),
             path => path?,
         };
-        let reach = Reach { daemon: &place.url, ask: self.all.then_some(&ask) };
+        let reach = MigrationScope { daemon: &place.url, ask: self.all.then_some(&ask) };
         migrate::plan(surface, ConfigFile::open(&path)?, reach, &place.records)
     }
 }
 
 /// Asks a server whether it speaks Streamable HTTP, by a real handshake.
-fn ask(http: Http) -> Result<(), String> {
+fn ask(http: HttpConfig) -> Result<(), String> {
     let greeting = async {
-        let opening = reach::open(http, Wanted::Auto, PATIENCE, Manners::Decline, Arc::new(Unwatched));
-        let late = |_| Err(Fault::Timeout { what: "answer".to_owned(), after: PATIENCE });
+        let opening =
+            reach::open(http, RevisionChoice::Auto, PATIENCE, QuestionHandler::Decline, Arc::new(NullObserver));
+        let late = |_| Err(ClientError::Timeout { what: "answer".to_owned(), after: PATIENCE });
         match timeout(PATIENCE, opening).await.unwrap_or_else(late) {
             Ok(client) => {
                 client.close().await;
                 Ok(())
             }
             // It is there, and wants to know who we are; the program that the entry belongs to can tell.
-            Err(Fault::Unauthorized { .. }) => Ok(()),
+            Err(ClientError::Unauthorized { .. }) => Ok(()),
             Err(fault) => Err(fault.to_string()),
         }
     };

@@ -17,13 +17,13 @@ use prism_core::mcp::{Era, Revision};
 use serde_json::{Value, json};
 
 use super::{
-    reach::{self, Interrupts, Toward, is_url},
+    reach::{self, ConnectArgs, Interrupts, is_url},
     say,
 };
-use check::Verdict;
-use prism_config::{Env, EventNames, Http, duration};
-use prism_mcp::client::Wanted;
-use run::Report;
+use check::ProbeVerdict;
+use prism_config::{Env, EventNames, HttpConfig, duration};
+use prism_mcp::client::RevisionChoice;
+use run::ProbeReport;
 
 /// Test a server and trace every message
 #[derive(Debug, clap::Args)]
@@ -32,7 +32,7 @@ use run::Report;
   prism probe files --revision all
   prism probe https://example.com/mcp --token env:EXAMPLE_TOKEN --call search query=mcp
 Exit codes: 0 all is well, 1 a check failed, 2 no MCP server answered")]
-pub struct Probe {
+pub struct ProbeArgs {
     /// A URL, or the name of a server
     dest: String,
     /// Exercise the streams of POST requests, and fail where there are none; with neither of the two, both
@@ -58,12 +58,12 @@ pub struct Probe {
     timeout: Duration,
     // `--revision all` is for this command only.
     #[command(flatten)]
-    toward: Toward,
+    toward: ConnectArgs,
 }
 
 /// What to try, once it is clear where.
-struct Plan {
-    http: Http,
+struct ProbePlan {
+    http: HttpConfig,
     post: bool,
     get: bool,
     /// POSTs that are never streams are a failure.
@@ -80,7 +80,7 @@ const NAMES: [&str; 2] = ["message", "method"];
 /// No server answered.
 const UNREACHED: u8 = 2;
 
-impl Probe {
+impl ProbeArgs {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
         reach::run(self.probe(env))
     }
@@ -88,7 +88,7 @@ impl Probe {
     async fn probe(self, env: &Env) -> anyhow::Result<ExitCode> {
         let mut stop = Interrupts::new()?;
         let wanted = match self.toward.revision.as_str() {
-            "all" => Wanted::all(),
+            "all" => RevisionChoice::all(),
             _ => vec![self.toward.wanted()?],
         };
         if is_url(&self.dest) {
@@ -108,9 +108,9 @@ impl Probe {
         code
     }
 
-    fn plan(&self, http: Http) -> Plan {
+    fn plan(&self, http: HttpConfig) -> ProbePlan {
         let both = !self.test_post_sse && !self.test_get_sse;
-        Plan {
+        ProbePlan {
             http,
             post: both || self.test_post_sse,
             get: both || self.test_get_sse,
@@ -122,7 +122,7 @@ impl Probe {
         }
     }
 
-    async fn report(&self, plan: &Plan, wanted: &[Wanted]) -> ExitCode {
+    async fn report(&self, plan: &ProbePlan, wanted: &[RevisionChoice]) -> ExitCode {
         let mut reports = Vec::new();
         let url = plan.http.shown_url();
         if !self.json {
@@ -133,10 +133,10 @@ impl Probe {
         while let Some(next) = wanted.get(tried).copied() {
             tried += 1;
             let report = run::run(plan, next).await;
-            if next == Wanted::Auto && report.greeting.era == Some(Era::Modern) && report.fault.is_none() {
+            if next == RevisionChoice::Auto && report.greeting.era == Some(Era::Modern) && report.fault.is_none() {
                 // Most clients are of the other era, and only there is a GET stream.
-                wanted.push(Wanted::Legacy(Revision::NEWEST));
-            } else if tried > 1 && wanted[0] == Wanted::Auto && report.fault.is_some() {
+                wanted.push(RevisionChoice::Legacy(Revision::NEWEST));
+            } else if tried > 1 && wanted[0] == RevisionChoice::Auto && report.fault.is_some() {
                 // The server has just the one.
                 continue;
             }
@@ -145,8 +145,8 @@ impl Probe {
             }
             reports.push(report);
         }
-        let count = |verdict: Verdict| reports.iter().map(|report| report.count(verdict)).sum::<usize>();
-        let counts = [Verdict::Ok, Verdict::Fail, Verdict::Skipped].map(count);
+        let count = |verdict: ProbeVerdict| reports.iter().map(|report| report.count(verdict)).sum::<usize>();
+        let counts = [ProbeVerdict::Ok, ProbeVerdict::Fail, ProbeVerdict::Skipped].map(count);
         let reached = reports.iter().any(|report| report.fault.is_none());
         let [ok, failed, skipped] = counts;
         let (word, code) = match (reached, failed) {
@@ -168,8 +168,8 @@ impl Probe {
     }
 }
 
-impl Report {
-    fn count(&self, verdict: Verdict) -> usize {
+impl ProbeReport {
+    fn count(&self, verdict: ProbeVerdict) -> usize {
         self.checks.iter().filter(|check| check.verdict == verdict).count()
     }
 }

@@ -17,8 +17,8 @@ use hyper::{HeaderMap, Method as Verb, header::HeaderValue};
 use prism_api::status::StatusReport;
 use prism_bridge::drive::health;
 use prism_config::{
-    Config, Env, Flags, Http,
-    file::{self, Loaded, Places},
+    Config, Env, Flags, HttpConfig,
+    file::{self, ConfigPaths, LoadedConfig},
     home::{Home, Token},
     raw,
     registration::Registration,
@@ -26,14 +26,14 @@ use prism_config::{
 use prism_core::shell::command_line;
 use prism_daemon::{
     lifecycle, own_server,
-    running::{Lasting, Running},
+    running::{RunningServer, ServerPersistence},
     serve::{self},
 };
 use prism_mcp::{
-    client::{Client, Fault, Manners, Options, Wanted, Watch},
-    remote::{Failure, Target, reading},
+    client::{ClientError, ClientOptions, McpClient, QuestionHandler, RevisionChoice, TrafficObserver},
+    remote::{RemoteFailure, RemoteTarget, reading},
 };
-use prism_telemetry::Log;
+use prism_telemetry::DaemonLog;
 use tokio::{
     signal::unix::{Signal, SignalKind, signal},
     time::timeout,
@@ -51,7 +51,7 @@ const INTERRUPTED: u8 = 130;
 
 /// What the command line says about the way there.
 #[derive(Debug, clap::Args)]
-pub(super) struct Toward {
+pub(super) struct ConnectArgs {
     /// Config file to read, instead of ./prism.toml or the one in Prism's home
     #[arg(long, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
@@ -67,11 +67,11 @@ pub(super) struct Toward {
 }
 
 /// The way to every destination of a config.
-pub(super) struct Reach {
+pub(super) struct ServerReach {
     pub(super) config: Config,
     base: String,
     token: Token,
-    running: Option<Running>,
+    running: Option<RunningServer>,
 }
 
 /// Whoever wants us to stop. Made once, at the start: what comes while nobody looks is not lost.
@@ -121,9 +121,9 @@ impl Interrupts {
 
 // === impl Toward ===
 
-impl Toward {
+impl ConnectArgs {
     /// A URL with what goes with every request to it.
-    pub(super) fn http(&self, url: &str, env: &Env) -> anyhow::Result<Http> {
+    pub(super) fn http(&self, url: &str, env: &Env) -> anyhow::Result<HttpConfig> {
         if !url.starts_with("http://") && !url.starts_with("https://") {
             bail!("{url:?} is no http or https URL\n  fix: https://example.com/mcp, or the name of a server");
         }
@@ -139,18 +139,18 @@ impl Toward {
             headers.retain(|(name, _)| !name.eq_ignore_ascii_case("authorization"));
             headers.push(("Authorization".to_owned(), format!("Bearer {token}")));
         }
-        Ok(Http::from_flags("url", url, None, &headers, Some(env))?)
+        Ok(HttpConfig::from_flags("url", url, None, &headers, Some(env))?)
     }
 
-    pub(super) fn wanted(&self) -> anyhow::Result<Wanted> {
-        Wanted::named(&self.revision).ok_or_else(|| unknown_revision(&self.revision))
+    pub(super) fn wanted(&self) -> anyhow::Result<RevisionChoice> {
+        RevisionChoice::named(&self.revision).ok_or_else(|| unknown_revision(&self.revision))
     }
 
     /// Finds the way to a name, or to every name there is.
-    pub(super) async fn reach(&self, name: Option<&str>, env: &Env) -> anyhow::Result<Reach> {
+    pub(super) async fn reach(&self, name: Option<&str>, env: &Env) -> anyhow::Result<ServerReach> {
         let home = daemon::home(env)?;
-        let places = Places { explicit: self.config.clone(), here: PathBuf::new(), home: home.path().to_owned() };
-        let Loaded { config, untrusted, guarded, .. } = file::load(&places, &[], &Flags::default(), env)?;
+        let places = ConfigPaths { explicit: self.config.clone(), here: PathBuf::new(), home: home.path().to_owned() };
+        let LoadedConfig { config, untrusted, guarded, .. } = file::load(&places, &[], &Flags::default(), env)?;
         say::untrusted(&untrusted);
         // What Prism is itself is there without being configured.
         let is_own = name.is_some_and(|name| [own_server::NAME, prism_workspace::NAME].contains(&name));
@@ -166,12 +166,12 @@ impl Toward {
         }
         // It may listen elsewhere than the config says, by a flag; but a config of somebody's own is not what it serves.
         let registered = Registration::alive(home.path()).filter(|_| self.config.is_none());
-        Reach::open(config, &guarded, &home, registered).await
+        ServerReach::open(config, &guarded, &home, registered).await
     }
 }
 
 pub(super) fn unknown_revision(name: &str) -> anyhow::Error {
-    let known: Vec<&str> = Wanted::all().into_iter().map(Wanted::name).collect();
+    let known: Vec<&str> = RevisionChoice::all().into_iter().map(RevisionChoice::name).collect();
     anyhow!("there is no revision {name:?}\n  fix: auto, or one of {}", known.join(", "))
 }
 
@@ -185,7 +185,7 @@ pub(super) fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'
 
 // === impl Reach ===
 
-impl Reach {
+impl ServerReach {
     async fn open(
         mut config: Config,
         guarded: &[PathBuf],
@@ -212,14 +212,14 @@ impl Reach {
         let listener = serve::bind(&config).await?;
         config.port = listener.local_addr().context("cannot see the port")?.port();
         let (base, token) = (config.base_url(), Token::random()?);
-        let log = Log::start(LevelFilter::OFF, false);
-        let mut running = Running::start(
+        let log = DaemonLog::start(LevelFilter::OFF, false);
+        let mut running = RunningServer::start(
             config.clone(),
             None,
             Some(token.clone()),
             home.path(),
             guarded,
-            Lasting::Nothing,
+            ServerPersistence::Nothing,
             (log, say::warning),
         )
         .await?;
@@ -228,8 +228,8 @@ impl Reach {
     }
 
     /// Where a destination is.
-    pub(super) fn http(&self, name: &str) -> Http {
-        let mut http = Http::new(&format!("{}/{name}/mcp", self.base));
+    pub(super) fn http(&self, name: &str) -> HttpConfig {
+        let mut http = HttpConfig::new(&format!("{}/{name}/mcp", self.base));
         http.headers.insert("authorization".to_owned(), format!("Bearer {}", self.token.expose()));
         http
     }
@@ -266,7 +266,7 @@ impl Reach {
 async fn is_prism(base: &str) -> anyhow::Result<bool> {
     match get(base, "/healthz", None).await {
         Ok((200, body)) if body.starts_with(br#"{"status":"alive"#) => Ok(true),
-        Err(Failure::Unreachable { .. }) => Ok(false),
+        Err(RemoteFailure::Unreachable { .. }) => Ok(false),
         _ => bail!(
             "something that is not Prism listens at {base}\n  \
              fix: stop it, or give Prism another port: `port = …` in prism.toml, or PRISM_PORT"
@@ -282,9 +282,10 @@ async fn knows_token(base: &str, token: &Token) -> anyhow::Result<bool> {
 }
 
 /// Asks for a page, with the token that opens it.
-pub(super) async fn get(base: &str, path: &str, token: Option<&Token>) -> Result<(u16, Bytes), Failure> {
-    let why = |error| Failure::Unreachable { why: format!("{error}") };
-    let target: Arc<Target> = Target::new(&format!("{base}{path}"), Vec::new(), None, MAX_WHO_BYTES).map_err(why)?;
+pub(super) async fn get(base: &str, path: &str, token: Option<&Token>) -> Result<(u16, Bytes), RemoteFailure> {
+    let why = |error| RemoteFailure::Unreachable { why: format!("{error}") };
+    let target: Arc<RemoteTarget> =
+        RemoteTarget::new(&format!("{base}{path}"), Vec::new(), None, MAX_WHO_BYTES).map_err(why)?;
     let mut headers = HeaderMap::new();
     if let Some(value) = token.and_then(|token| HeaderValue::from_str(&format!("Bearer {}", token.expose())).ok()) {
         headers.insert(hyper::header::AUTHORIZATION, value);
@@ -294,21 +295,21 @@ pub(super) async fn get(base: &str, path: &str, token: Option<&Token>) -> Result
         let status = response.status().as_u16();
         Ok((status, reading::whole(response.into_body(), MAX_WHO_BYTES).await?))
     };
-    let late = |_| Err(Failure::NotMcp { why: "no answer in time".to_owned() });
+    let late = |_| Err(RemoteFailure::NotMcp { why: "no answer in time".to_owned() });
     timeout(WHO_TIMEOUT, asking).await.unwrap_or_else(late)
 }
 
 /// Opens a client with what all commands but the probe have in common.
 pub(super) async fn open(
-    http: Http,
-    wanted: Wanted,
+    http: HttpConfig,
+    wanted: RevisionChoice,
     patience: Duration,
-    manners: Manners,
-    watch: Arc<dyn Watch>,
-) -> Result<Arc<Client>, Fault> {
+    manners: QuestionHandler,
+    watch: Arc<dyn TrafficObserver>,
+) -> Result<Arc<McpClient>, ClientError> {
     let (url, headers) = (http.url, http.headers.into_iter().collect());
     let level = Some("info");
-    Client::open(Options { url, headers, wanted, patience, manners, capabilities: None, level, watch }).await
+    McpClient::open(ClientOptions { url, headers, wanted, patience, manners, capabilities: None, level, watch }).await
 }
 
 /// Says that a command was interrupted, on a line of its own.

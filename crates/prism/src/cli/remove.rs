@@ -8,8 +8,8 @@ use toml_edit::{DocumentMut, Item, Table, TableLike};
 
 use super::{add, say};
 use prism_config::{
-    Destination, Env, ServerKey, ServerTable,
-    file::{self, Draft},
+    DestinationConfig, Env, ServerKey, ServerTable,
+    file::{self, ConfigDraft},
     raw,
 };
 
@@ -19,7 +19,7 @@ use prism_config::{
   prism remove files
 
 It prints the command that adds it again.")]
-pub struct Remove {
+pub struct RemoveArgs {
     /// Name of the server
     name: String,
     /// Config file to write to
@@ -33,7 +33,7 @@ const ADDABLE: [&str; 9] =
 
 // === impl Remove ===
 
-impl Remove {
+impl RemoveArgs {
     /// Removes the destination.
     pub fn run(self, env: &Env) -> anyhow::Result<()> {
         say::line(&self.apply(Path::new(""), env)?);
@@ -45,7 +45,7 @@ impl Remove {
         let Some(path) = places.find()? else {
             bail!("there is no {}, so there is nothing to remove", places.home.join(file::NAME).display());
         };
-        let mut draft = Draft::open(&path, &places.home).context("nothing was removed")?;
+        let mut draft = ConfigDraft::open(&path, &places.home).context("nothing was removed")?;
         let mut meant = draft.written().destinations.clone();
         let Some(removed) = meant.remove(&self.name) else {
             let known = raw::by_nearness(&self.name, meant.keys().map(String::as_str));
@@ -72,17 +72,17 @@ impl Remove {
 }
 
 /// Returns an entry as it stands in the document.
-pub(super) fn entry<'a>(draft: &'a Draft, name: &str) -> Option<&'a dyn TableLike> {
+pub(super) fn entry<'a>(draft: &'a ConfigDraft, name: &str) -> Option<&'a dyn TableLike> {
     draft.document.get(ServerTable::of_entry(&draft.document, name).as_str())?.get(name)?.as_table_like()
 }
 
 /// Returns the command that adds a destination again, and the settings that it cannot carry.
 pub(super) fn undo(
-    destination: &Destination,
+    destination: &DestinationConfig,
     key: ServerKey<'_>,
     entry: Option<&dyn TableLike>,
     config: Option<&Path>,
-    draft: &Draft,
+    draft: &ConfigDraft,
 ) -> String {
     let has = |key: &str| entry.is_some_and(|entry| entry.contains_key(key));
     let mut words = vec!["prism".to_owned(), "add".to_owned(), destination.name.clone()];

@@ -4,17 +4,17 @@
 use std::{io, process::ExitCode, time::Duration};
 
 use prism_api::gate::RequestView;
-use prism_core::policy::{Scope, State};
+use prism_core::policy::{GrantScope, RequestState};
 use serde_json::json;
 use tokio::time::sleep;
 
 use super::{
     columns::{Cell, cut, table, text},
-    gate::{Gate, Listed, show},
+    gate::{GateClient, GateRows, show},
     moments::{clock, until},
     reach::{self, Interrupts},
     say::{self, Colour, Line},
-    verbs::{Next, Trouble, say_not_running},
+    verbs::{DaemonCallError, FeedItem, say_not_running},
     visible::visible_line,
 };
 use prism_config::Env;
@@ -32,7 +32,7 @@ const LOOK: Duration = Duration::from_millis(250);
 
 Decide with prism approve ID or prism deny ID, or in the browser: prism console.
 Exit codes: 0 shown, 1 refused, 3 the daemon does not run.")]
-pub struct Requests {
+pub struct RequestsArgs {
     /// Also those that are decided, or over
     #[arg(long)]
     all: bool,
@@ -46,10 +46,10 @@ pub struct Requests {
 
 // === impl Requests ===
 
-impl Requests {
+impl RequestsArgs {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
         reach::run(async move {
-            let Some(gate) = Gate::running(env)? else { return Ok(say_not_running()) };
+            let Some(gate) = GateClient::running(env)? else { return Ok(say_not_running()) };
             if self.watch {
                 let mut stop = Interrupts::new()?;
                 return tokio::select! {
@@ -67,8 +67,8 @@ impl Requests {
     }
 
     /// Shows what waits, and then each request as it comes and changes.
-    async fn follow(&self, mut gate: Gate, env: &Env) -> anyhow::Result<ExitCode> {
-        let mut shown: Vec<(String, State)> = Vec::new();
+    async fn follow(&self, mut gate: GateClient, env: &Env) -> anyhow::Result<ExitCode> {
+        let mut shown: Vec<(String, RequestState)> = Vec::new();
         let mut was_there = false;
         loop {
             // The stream comes first: what happens while the list is read is told there.
@@ -84,16 +84,16 @@ impl Requests {
                                     return Ok(ExitCode::SUCCESS);
                                 }
                             }
-                            Err(Trouble::Away(_) | Trouble::Late(_)) => break,
+                            Err(DaemonCallError::Away(_) | DaemonCallError::Late(_)) => break,
                             Err(trouble) => return Err(trouble.into()),
                         }
                         let more = loop {
                             match events.next().await {
-                                Next::Event { name, .. } if matches!(name.as_str(), "request" | "missed") => {
+                                FeedItem::Event { name, .. } if matches!(name.as_str(), "request" | "missed") => {
                                     break true;
                                 }
-                                Next::Event { .. } => {}
-                                Next::End => break false,
+                                FeedItem::Event { .. } => {}
+                                FeedItem::End => break false,
                             }
                         };
                         if !more {
@@ -102,20 +102,20 @@ impl Requests {
                     }
                     say::status(Some("the daemon is away; this goes on when it is back"));
                 }
-                Err(Trouble::Away(_) | Trouble::Late(_)) if was_there => {}
-                Err(Trouble::Away(_)) => return Ok(say_not_running()),
+                Err(DaemonCallError::Away(_) | DaemonCallError::Late(_)) if was_there => {}
+                Err(DaemonCallError::Away(_)) => return Ok(say_not_running()),
                 Err(trouble) => return Err(trouble.into()),
             }
             sleep(LOOK).await;
             // It may be elsewhere by now.
-            if let Ok(Some(again)) = Gate::running(env) {
+            if let Ok(Some(again)) = GateClient::running(env) {
                 gate = again;
             }
         }
     }
 
     /// Shows those that are not as they were shown last, the oldest first.
-    fn news(&self, mut listed: Listed<RequestView>, shown: &mut Vec<(String, State)>) -> io::Result<()> {
+    fn news(&self, mut listed: GateRows<RequestView>, shown: &mut Vec<(String, RequestState)>) -> io::Result<()> {
         listed.rows.reverse();
         for row in &listed.rows {
             let (id, state) = (&row.request_id, row.status);
@@ -141,7 +141,7 @@ impl Requests {
 }
 
 /// Requests in a table, each with its reason below it.
-fn lines(listed: &Listed<RequestView>, width: usize, now: i64) -> Vec<Line> {
+fn lines(listed: &GateRows<RequestView>, width: usize, now: i64) -> Vec<Line> {
     let columns = [
         text("REQUEST", 0),
         text("AGENT", 0),
@@ -153,9 +153,9 @@ fn lines(listed: &Listed<RequestView>, width: usize, now: i64) -> Vec<Line> {
     ];
     let rows = listed.rows.iter().map(|row| {
         let colour = match row.status {
-            State::Requested | State::Pending => Some(Colour::Yellow),
-            State::Approved | State::Active => Some(Colour::Green),
-            State::Denied | State::Expired | State::Revoked => Some(Colour::Dim),
+            RequestState::Requested | RequestState::Pending => Some(Colour::Yellow),
+            RequestState::Approved | RequestState::Active => Some(Colour::Green),
+            RequestState::Denied | RequestState::Expired | RequestState::Revoked => Some(Colour::Dim),
         };
         let ends = if row.status.is_open() { until(&row.expires_at, now) } else { String::new() };
         let cells: Vec<Cell> = vec![
@@ -209,7 +209,7 @@ pub(super) fn in_full(row: &RequestView, now: i64) -> Vec<Line> {
         lines.push(vec![head, plain(visible_line(root)), mark(&row.new_roots, root)]);
     }
     for (at, name) in row.scopes.iter().enumerate() {
-        let words = Scope::named(name).map_or("", Scope::in_words);
+        let words = GrantScope::named(name).map_or("", GrantScope::in_words);
         let head = label(if at == 0 { "scopes" } else { "" });
         lines.push(vec![head, plain(visible_line(&format!("{name:<20}{words}"))), mark(&row.new_scopes, name)]);
     }

@@ -7,15 +7,17 @@ use std::{
 };
 
 use anyhow::{bail, ensure};
-use prism_os::program::{self, Absent};
+use prism_os::program::{self, ProgramLookupError};
 
 use super::{
-    daemon::{self, LogFlags},
+    daemon::{self, LogArgs},
     say,
-    target::Target,
+    target::TargetArgs,
 };
-use prism_config::{Config, Env, Flags, Inherit, Process, home::TokenOrigin, raw::Raw, registration::Registration};
-use prism_daemon::lifecycle::{Daemon, sessions_by_open_files};
+use prism_config::{
+    Config, Env, EnvInheritance, Flags, ProcessSharing, home::TokenOrigin, raw::RawConfig, registration::Registration,
+};
+use prism_daemon::lifecycle::{DaemonSetup, sessions_by_open_files};
 
 /// The name that a lone server has in logs and metrics.
 const NAME: &str = "run";
@@ -26,7 +28,7 @@ const NAME: &str = "run";
   prism run -- npx -y @modelcontextprotocol/server-filesystem .
   prism run --port 0 -- prism demo-server     on any free port
   prism run --url https://example.com/mcp --header 'Authorization: Bearer env:DOCS_TOKEN'")]
-pub struct Run {
+pub struct RunArgs {
     #[command(flatten)]
     flags: Flags,
     /// Ask nobody for a token. Every program on this machine can then use the server
@@ -34,22 +36,22 @@ pub struct Run {
     no_auth: bool,
     /// Who shares the server's process: shared, per_session or shared_always
     #[arg(long, value_name = "HOW", default_value = "shared", value_parser = process)]
-    process: Process,
+    process: ProcessSharing,
     #[command(flatten)]
-    log: LogFlags,
+    log: LogArgs,
     /// Whether a POST may be answered with a stream
     #[arg(long, value_name = "BOOL", default_value_t = true, action = clap::ArgAction::Set, hide = true)]
     post_sse: bool,
     #[command(flatten)]
-    target: Target,
+    target: TargetArgs,
 }
 
-impl Run {
+impl RunArgs {
     /// Bridges a server of our own, for everybody on this machine.
     pub(super) fn own(command: Vec<String>, address: SocketAddr, post_sse: bool) -> Self {
         let flags = Flags { address: Some(address.ip().to_string()), port: Some(address.port()), ..Flags::default() };
-        let target = Target { command, ..Target::default() };
-        Self { flags, no_auth: true, process: Process::default(), log: LogFlags::warnings(), post_sse, target }
+        let target = TargetArgs { command, ..TargetArgs::default() };
+        Self { flags, no_auth: true, process: ProcessSharing::default(), log: LogArgs::warnings(), post_sse, target }
     }
 
     pub fn run(self, env: &Env) -> anyhow::Result<()> {
@@ -58,7 +60,7 @@ impl Run {
             let path = env.var("PATH").unwrap_or_default();
             match program::find(wanted, None, path) {
                 Ok(_) => {}
-                Err(Absent::NotOnPath { .. }) => bail!(
+                Err(ProgramLookupError::NotOnPath { .. }) => bail!(
                     "{wanted:?} was not found on PATH\n  \
                      fix: install it, or give its full path: prism run -- /path/to/{wanted}"
                 ),
@@ -67,7 +69,7 @@ impl Run {
         }
         let home = daemon::home(env)?;
         let capped = self.flags.max_sessions.is_some() || Config::caps_sessions(env);
-        let mut config = Raw::default().config(env, &self.flags)?;
+        let mut config = RawConfig::default().config(env, &self.flags)?;
         // The port that nobody has chosen for this is the daemon's, and that may well be running.
         let daemon = Registration::alive(home.path()).filter(|daemon| daemon.port == config.port);
         let is_default = daemon.is_some() || env.var("PRISM_PORT").is_none();
@@ -80,7 +82,7 @@ impl Run {
             config.port = 0;
         }
         // In the user's own shell, it runs as if it were typed there.
-        destination.inherit_env = Inherit::All;
+        destination.inherit_env = EnvInheritance::All;
         destination.max_memory = config.max_memory;
         config.login_path = false;
         // One server for whoever comes: the cap of a configured destination would only surprise here.
@@ -91,7 +93,7 @@ impl Run {
         destination.post_sse = self.post_sse;
         let server = say::server(&destination);
         config.destinations.insert(NAME.to_owned(), destination);
-        let daemon = Daemon {
+        let daemon = DaemonSetup {
             config,
             file: None,
             guarded: Vec::new(),
@@ -125,7 +127,7 @@ fn announce(config: &Config, origin: Option<&TokenOrigin>, server: &str, token: 
     say::line(&format!("next         claude mcp add --transport http prism {url}{bearer}"));
 }
 
-fn process(text: &str) -> Result<Process, String> {
-    let all = Process::ALL.map(Process::as_str);
-    Process::ALL.into_iter().find(|p| p.as_str() == text).ok_or_else(|| format!("one of {}", all.join(", ")))
+fn process(text: &str) -> Result<ProcessSharing, String> {
+    let all = ProcessSharing::ALL.map(ProcessSharing::as_str);
+    ProcessSharing::ALL.into_iter().find(|p| p.as_str() == text).ok_or_else(|| format!("one of {}", all.join(", ")))
 }

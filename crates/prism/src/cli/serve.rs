@@ -9,23 +9,23 @@ use anyhow::{Context, anyhow};
 use prism_os::program;
 
 use super::{
-    daemon::{self, LogFlags},
+    daemon::{self, LogArgs},
     say,
     service::LAUNCHD,
-    start::{self, ALREADY_RUNNING, Outcome, Start},
+    start::{self, ALREADY_RUNNING, DaemonCommandLine, StartOutcome},
 };
 use prism_config::{
     Config, Env, Flags,
-    file::{self, Loaded, Named, Places},
+    file::{self, ConfigPaths, ExplicitTrust, LoadedConfig},
     home::{Home, TokenOrigin},
-    lock::{Holder, Lock, LockError},
-    raw::Raw,
+    lock::{DaemonLock, LockError, LockHolder},
+    raw::RawConfig,
     registration::Registration,
-    trust::Trust,
+    trust::TrustStore,
 };
 use prism_daemon::{
-    lifecycle::{Daemon, Standing},
-    reload::Reloader,
+    lifecycle::{DaemonIdentity, DaemonSetup},
+    reload::ConfigReloader,
 };
 
 /// Serve every configured server
@@ -37,7 +37,7 @@ use prism_daemon::{
   prism serve --check                     start nothing; is the config right?
 
 Exits with 3 if another daemon of the same home runs already.")]
-pub struct Serve {
+pub struct ServeArgs {
     /// The config file, instead of ./prism.toml or the one in Prism's home
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
@@ -68,7 +68,7 @@ pub struct Serve {
     #[arg(long, requires = "detach")]
     json: bool,
     #[command(flatten)]
-    log: LogFlags,
+    log: LogArgs,
     /// This is the daemon in the background: stdout and stderr are the log
     #[arg(long, hide = true, conflicts_with = "detach")]
     detached: bool,
@@ -83,7 +83,7 @@ enum IfRunning {
     Error,
 }
 
-impl Serve {
+impl ServeArgs {
     pub fn run(mut self, env: &Env) -> anyhow::Result<ExitCode> {
         let home = daemon::home(env)?;
         let folder = std::env::current_dir().context("the folder this was started in is gone")?;
@@ -93,7 +93,7 @@ impl Serve {
         if self.check {
             return self.check(env, &home, &folder);
         }
-        let lock = match Lock::take(home.path()) {
+        let lock = match DaemonLock::take(home.path()) {
             Ok(lock) => lock,
             // Whoever started us looks for the other one itself.
             Err(LockError::Held { .. }) if self.detached => return Ok(ExitCode::from(ALREADY_RUNNING)),
@@ -115,8 +115,8 @@ impl Serve {
             std::env::set_current_dir(&rest).with_context(|| format!("cannot go to {}", rest.display()))?;
         }
         let file = loaded.file;
-        let standing = Standing { lock, arguments: typed(), folder, log_file, supervisor: self.supervised };
-        let daemon = Daemon {
+        let standing = DaemonIdentity { lock, arguments: typed(), folder, log_file, supervisor: self.supervised };
+        let daemon = DaemonSetup {
             config: loaded.config,
             file: file.clone(),
             guarded: loaded.guarded,
@@ -145,17 +145,19 @@ impl Serve {
         let loaded = self.reloader(env, home, folder).load()?;
         self.warn(&loaded, env);
         home.token()?;
-        let start = Start { arguments: typed(), folder: folder.to_owned() };
+        let start = DaemonCommandLine { arguments: typed(), folder: folder.to_owned() };
         match start.run(home)? {
-            Outcome::Started(registration) if self.json => say::line(&serde_json::to_string_pretty(&registration)?),
-            Outcome::Started(registration) => start::announce(&registration, &daemon::program(env)),
-            Outcome::Found(_) => return Ok(self.already_running(home, None)),
+            StartOutcome::Started(registration) if self.json => {
+                say::line(&serde_json::to_string_pretty(&registration)?)
+            }
+            StartOutcome::Started(registration) => start::announce(&registration, &daemon::program(env)),
+            StartOutcome::Found(_) => return Ok(self.already_running(home, None)),
         }
         Ok(ExitCode::SUCCESS)
     }
 
     /// Says who runs (D-02).
-    fn already_running(&self, home: &Home, holder: Option<&Holder>) -> ExitCode {
+    fn already_running(&self, home: &Home, holder: Option<&LockHolder>) -> ExitCode {
         let registered = Registration::alive(home.path());
         if let (true, Some(registration)) = (self.json, &registered) {
             say::line(&serde_json::to_string_pretty(registration).unwrap_or_default());
@@ -187,7 +189,7 @@ impl Serve {
         let places = self.places(home, folder);
         let loaded = file::load(&places, &self.mcp_json, &self.flags(), env)?;
         for untrusted in &loaded.untrusted {
-            Raw::parse(&untrusted.path, &untrusted.text)?.config(env, &self.flags())?;
+            RawConfig::parse(&untrusted.path, &untrusted.text)?.config(env, &self.flags())?;
         }
         self.warn(&loaded, env);
         Ok(ExitCode::SUCCESS)
@@ -196,7 +198,7 @@ impl Serve {
     /// What is named on the command line counts as it is now if somebody has just typed that, and else as it was then.
     fn mean(&self, home: &Home, folder: &Path) -> anyhow::Result<()> {
         let typed = !self.detached && self.supervised.is_none();
-        let named = if typed { Named::Now } else { Named::Before };
+        let named = if typed { ExplicitTrust::Now } else { ExplicitTrust::Before };
         for changed in file::mean(&self.places(home, folder), &self.mcp_json, named)? {
             say::note(&format!(
                 "{} has changed since it last counted; named here, it counts as it is now",
@@ -206,10 +208,10 @@ impl Serve {
         Ok(())
     }
 
-    fn places(&self, home: &Home, folder: &Path) -> Places {
+    fn places(&self, home: &Home, folder: &Path) -> ConfigPaths {
         // Where the daemon goes on from is another folder than where it was started.
         let here = if self.detached { folder.to_owned() } else { PathBuf::new() };
-        Places { explicit: self.config.clone(), here, home: home.path().to_owned() }
+        ConfigPaths { explicit: self.config.clone(), here, home: home.path().to_owned() }
     }
 
     fn flags(&self) -> Flags {
@@ -217,15 +219,15 @@ impl Serve {
     }
 
     /// How the config is read, now and whenever it changes.
-    fn reloader(&self, env: &Env, home: &Home, folder: &Path) -> Reloader {
+    fn reloader(&self, env: &Env, home: &Home, folder: &Path) -> ConfigReloader {
         let places = self.places(home, folder);
         let (mcp_json, flags, env) = (self.mcp_json.clone(), self.flags(), env.clone());
-        let trusted = Trust::of(home.path()).file();
+        let trusted = TrustStore::of(home.path()).file();
         let files = places.candidates().into_iter().chain(mcp_json.clone()).chain([trusted]).collect();
-        Reloader::new(files, move || Ok(file::load_as(&places, &mcp_json, &flags, &env, Named::Before)?))
+        ConfigReloader::new(files, move || Ok(file::load_as(&places, &mcp_json, &flags, &env, ExplicitTrust::Before)?))
     }
 
-    fn warn(&self, loaded: &Loaded, env: &Env) {
+    fn warn(&self, loaded: &LoadedConfig, env: &Env) {
         say::untrusted(&loaded.untrusted);
         daemon::warn_if_exposed(&loaded.config, !self.no_auth);
         for warning in &loaded.warnings {

@@ -14,7 +14,7 @@ use prism_core::shell::command_line;
 
 use super::{daemon, say, start, stop};
 use prism_config::{Env, home, registration::Registration};
-use unit::{Launchd, MARK, Systemd};
+use unit::{LaunchdAgent, MARK, SystemdUnit};
 
 /// Who watches over the daemon, as it is registered.
 pub const SYSTEMD: &str = "systemd";
@@ -32,13 +32,13 @@ const LABEL: &str = "prism";
   prism service install -- --port 7421      with flags of `prism serve`; paths must be absolute
   prism service status
   prism service uninstall")]
-pub struct Service {
+pub struct ServiceArgs {
     #[command(subcommand)]
-    what: What,
+    what: ServiceCommand,
 }
 
 #[derive(clap::Subcommand)]
-enum What {
+enum ServiceCommand {
     /// Write the service file, and start the service
     Install {
         /// Print the file, and do nothing
@@ -63,7 +63,7 @@ enum What {
 }
 
 /// The system's way to keep something running, for this user.
-struct Keeper {
+struct ServiceDefinition {
     /// The file that says what to run.
     path: PathBuf,
     text: String,
@@ -78,19 +78,19 @@ struct Keeper {
     ping: Vec<String>,
 }
 
-impl Service {
+impl ServiceArgs {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
         match self.what {
-            What::Install { dry_run, flags } => install(env, &flags, dry_run)?,
-            What::Uninstall { dry_run } => uninstall(env, dry_run)?,
-            What::Status { json } => status(env, json)?,
+            ServiceCommand::Install { dry_run, flags } => install(env, &flags, dry_run)?,
+            ServiceCommand::Uninstall { dry_run } => uninstall(env, dry_run)?,
+            ServiceCommand::Status { json } => status(env, json)?,
         }
         Ok(ExitCode::SUCCESS)
     }
 }
 
 fn install(env: &Env, flags: &[String], dry_run: bool) -> anyhow::Result<()> {
-    let keeper = Keeper::of_this_system(env, flags)?;
+    let keeper = ServiceDefinition::of_this_system(env, flags)?;
     if dry_run {
         say::line(&format!("would write {}:", keeper.path.display()));
         say::text(&keeper.text);
@@ -122,7 +122,7 @@ fn install(env: &Env, flags: &[String], dry_run: bool) -> anyhow::Result<()> {
 }
 
 fn uninstall(env: &Env, dry_run: bool) -> anyhow::Result<()> {
-    let keeper = Keeper::of_this_system(env, &[])?;
+    let keeper = ServiceDefinition::of_this_system(env, &[])?;
     if !keeper.path.exists() {
         say::line(&format!("not installed: there is no {}", keeper.path.display()));
         return Ok(());
@@ -149,7 +149,7 @@ fn uninstall(env: &Env, dry_run: bool) -> anyhow::Result<()> {
 }
 
 fn status(env: &Env, json: bool) -> anyhow::Result<()> {
-    let keeper = Keeper::of_this_system(env, &[])?;
+    let keeper = ServiceDefinition::of_this_system(env, &[])?;
     let installed = keeper.path.exists();
     let manager = succeeds(&keeper.ping);
     let found = Registration::alive(&home::folder(env)?);
@@ -180,7 +180,7 @@ fn status(env: &Env, json: bool) -> anyhow::Result<()> {
     Ok(())
 }
 
-impl Keeper {
+impl ServiceDefinition {
     fn of_this_system(env: &Env, flags: &[String]) -> anyhow::Result<Self> {
         let program = start::own_program()?;
         let program = program.to_str().context("the path of this program is not UTF-8")?.to_owned();
@@ -191,15 +191,15 @@ impl Keeper {
         };
         let log = home::folder(env)?.join(start::LOG);
         Ok(match cfg!(target_os = "macos") {
-            true => Self::launchd(&Launchd { program, flags: flags.to_vec(), home: moved, log }, &user),
+            true => Self::launchd(&LaunchdAgent { program, flags: flags.to_vec(), home: moved, log }, &user),
             false => {
                 let folder = env.var("XDG_CONFIG_HOME").map_or_else(|| user.join(".config"), PathBuf::from);
-                Self::systemd(&Systemd { program, flags: flags.to_vec(), home: moved }, &folder)
+                Self::systemd(&SystemdUnit { program, flags: flags.to_vec(), home: moved }, &folder)
             }
         })
     }
 
-    fn systemd(unit: &Systemd, config: &Path) -> Self {
+    fn systemd(unit: &SystemdUnit, config: &Path) -> Self {
         let user =
             |words: &[&str]| ["systemctl", "--user"].iter().chain(words).map(|word| (*word).to_owned()).collect();
         Self {
@@ -213,7 +213,7 @@ impl Keeper {
         }
     }
 
-    fn launchd(agent: &Launchd, user: &Path) -> Self {
+    fn launchd(agent: &LaunchdAgent, user: &Path) -> Self {
         let path = user.join("Library/LaunchAgents").join(format!("{LABEL}.plist"));
         let domain = format!("gui/{}", prism_os::process::user_id());
         let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect::<Vec<String>>();
@@ -231,7 +231,7 @@ impl Keeper {
 
 /// Asks the system to start the daemon of this home, if that is its task. Returns whether it will.
 pub(super) fn begin_installed(env: &Env, home: &Path) -> bool {
-    let Ok(keeper) = Keeper::of_this_system(env, &[]) else { return false };
+    let Ok(keeper) = ServiceDefinition::of_this_system(env, &[]) else { return false };
     let Ok(text) = fs::read_to_string(&keeper.path) else { return false };
     let usual = env.var("HOME").is_some_and(|user| Path::new(user).join(".prism") == home);
     text.contains(MARK) && unit::is_for(&text, home, usual) && succeeds(&keeper.again)

@@ -18,7 +18,7 @@ use serde_json::json;
 use super::{
     moments::{clock, distance, now_ms},
     reach, say,
-    verbs::{Answered, Mesh, PATIENCE, PERSON, acting},
+    verbs::{Answered, MeshClient, PATIENCE, PERSON, acting},
 };
 use prism_config::{Env, duration};
 
@@ -46,30 +46,30 @@ const MAX_STDIN_BYTES: u64 = 16 << 20;
 
 You are `person`, unless --from or PRISM_AGENT name an agent.
 Exit codes: 0 done, 1 refused, 2 typed wrongly.")]
-pub struct Signal {
+pub struct SignalArgs {
     #[command(subcommand)]
-    command: Command,
+    command: SignalCommand,
     /// Print JSON, for programs
     #[arg(long, global = true)]
     json: bool,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+enum SignalCommand {
     /// Send a signal to an agent
-    Send(Send),
+    Send(SignalSendArgs),
     /// Answer a signal
-    Reply(Reply),
+    Reply(SignalReplyArgs),
     /// Take back a signal that nobody has read yet
-    Recall(Recall),
+    Recall(SignalRecallArgs),
     /// End what is owed for a signal without a reply, and say why
-    Waive(Waive),
+    Waive(SignalWaiveArgs),
     /// Read what waits for you, or for an agent; what was read waits no longer
-    Pending(Pending),
+    Pending(SignalPendingArgs),
 }
 
 #[derive(Debug, clap::Args)]
-struct Send {
+struct SignalSendArgs {
     /// Agent to send it to
     #[arg(long, value_name = "AGENT")]
     to: String,
@@ -92,15 +92,15 @@ struct Send {
     #[arg(long, value_name = "UUID", value_parser = uuid)]
     id: Option<String>,
     #[command(flatten)]
-    text: Text,
+    text: SignalTextArgs,
 }
 
 #[derive(Debug, clap::Args)]
-struct Reply {
+struct SignalReplyArgs {
     /// Id of the signal, as it was shown with it
     id: String,
     #[command(flatten)]
-    text: Text,
+    text: SignalTextArgs,
     /// What the answer is [default: what the signal asks for]
     #[arg(long = "type", value_name = "TYPE", value_parser = TYPES)]
     kind: Option<String>,
@@ -110,7 +110,7 @@ struct Reply {
 }
 
 #[derive(Debug, clap::Args)]
-struct Recall {
+struct SignalRecallArgs {
     /// Id of the signal
     id: String,
     /// Agent that has sent it
@@ -119,18 +119,18 @@ struct Recall {
 }
 
 #[derive(Debug, clap::Args)]
-struct Waive {
+struct SignalWaiveArgs {
     /// Id of the signal, as prism mesh shows it
     id: String,
     #[command(flatten)]
-    reason: Text,
+    reason: SignalTextArgs,
     /// Agent that waives it: the one that was asked, or the one that has asked
     #[arg(long, value_name = "AGENT")]
     from: Option<String>,
 }
 
 #[derive(Debug, clap::Args)]
-struct Pending {
+struct SignalPendingArgs {
     /// Agent whose signals they are
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
@@ -143,7 +143,7 @@ struct Pending {
 }
 
 #[derive(Debug, clap::Args)]
-struct Text {
+struct SignalTextArgs {
     /// What it says; `-`, or nothing where stdin is a pipe: what stands there
     #[arg(value_name = "TEXT")]
     words: Vec<String>,
@@ -155,34 +155,34 @@ fn uuid(text: &str) -> Result<String, String> {
 
 // === impl Signal ===
 
-impl Signal {
+impl SignalArgs {
     /// Runs one command.
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
         let json = self.json;
         match self.command {
-            Command::Send(send) => {
+            SignalCommand::Send(send) => {
                 let to = send.to.clone();
                 let arguments = send.arguments(env)?;
                 ask(env, MeshVerb::Send, &arguments, json, |sent| said_sent(sent, &to))
             }
-            Command::Reply(reply) => {
+            SignalCommand::Reply(reply) => {
                 let arguments = reply.arguments(env)?;
                 ask(env, MeshVerb::Reply, &arguments, json, |sent| said_sent(sent, "the sender"))
             }
-            Command::Recall(recall) => {
+            SignalCommand::Recall(recall) => {
                 let agent = acting(recall.from.as_deref(), env);
                 let arguments = RecallArguments { signal_id: recall.id, session: None, agent };
                 let words = |_: &SignalRecalled| vec![format!("recalled {}", arguments.signal_id)];
                 ask(env, MeshVerb::Recall, &arguments, json, words)
             }
-            Command::Waive(waive) => {
+            SignalCommand::Waive(waive) => {
                 let reason = waive.reason.read("prism signal waive ID")?;
                 let agent = acting(waive.from.as_deref(), env);
                 let arguments = WaiveArguments { signal_id: waive.id, reason, session: None, agent };
                 let words = |_: &SignalWaived| vec![format!("waived {}: nobody owes it any more", arguments.signal_id)];
                 ask(env, MeshVerb::Waive, &arguments, json, words)
             }
-            Command::Pending(pending) => {
+            SignalCommand::Pending(pending) => {
                 let agent = acting(pending.agent.as_deref(), env);
                 let whose = agent.clone().unwrap_or_else(|| PERSON.to_owned());
                 let (peek, limit) = (pending.peek, Some(pending.limit));
@@ -201,7 +201,7 @@ fn ask<T: DeserializeOwned>(
     json: bool,
     words: impl FnOnce(&T) -> Vec<String>,
 ) -> anyhow::Result<ExitCode> {
-    let mesh = Mesh::started(env)?;
+    let mesh = MeshClient::started(env)?;
     // The clients' token is nobody's name. (R-09)
     let mesh = mesh.as_person(env).unwrap_or(mesh);
     reach::run(async move {
@@ -216,7 +216,7 @@ fn ask<T: DeserializeOwned>(
 
 // === impl Send ===
 
-impl Send {
+impl SignalSendArgs {
     fn arguments(self, env: &Env) -> anyhow::Result<SendArguments> {
         Ok(SendArguments {
             to: self.to,
@@ -237,7 +237,7 @@ impl Send {
 
 // === impl Reply ===
 
-impl Reply {
+impl SignalReplyArgs {
     fn arguments(self, env: &Env) -> anyhow::Result<ReplyArguments> {
         Ok(ReplyArguments {
             to_signal: self.id,
@@ -252,7 +252,7 @@ impl Reply {
 
 // === impl Text ===
 
-impl Text {
+impl SignalTextArgs {
     /// Returns what was typed, or else what stands on stdin.
     fn read(&self, typed: &str) -> anyhow::Result<String> {
         let from_stdin = match self.words.as_slice() {

@@ -11,7 +11,7 @@ use super::{
     moments::clock,
     reach::{self, Interrupts},
     say,
-    verbs::{Answered, Events, Mesh, Next, PATIENCE, Trouble, acting, say_not_running},
+    verbs::{Answered, DaemonCallError, EventFeed, FeedItem, MeshClient, PATIENCE, acting, say_not_running},
 };
 use prism_config::Env;
 
@@ -29,7 +29,7 @@ const LOOK: Duration = Duration::from_millis(250);
   prism signals --json | jq '.signals[].type'
 
 Exit codes: 0 shown, 1 refused, 3 the daemon does not run.")]
-pub struct Signals {
+pub struct SignalsArgs {
     /// Only those from and to this agent
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
@@ -45,27 +45,27 @@ pub struct Signals {
 }
 
 /// A history that is shown as it grows.
-struct Tail<'a> {
-    options: &'a Signals,
+struct SignalTail<'a> {
+    options: &'a SignalsArgs,
     env: &'a Env,
-    mesh: Mesh,
+    mesh: MeshClient,
     /// The number of the last signal that was shown.
     last: i64,
 }
 
 // === impl Signals ===
 
-impl Signals {
+impl SignalsArgs {
     pub fn run(mut self, env: &Env) -> anyhow::Result<ExitCode> {
         // Whose history it is, is said; an agent that looks at the mesh sees all of it.
         self.agent = self.agent.take().and_then(|agent| acting(Some(&agent), env));
         reach::run(async move {
-            let Some(mesh) = Mesh::running(env)? else { return Ok(say_not_running()) };
+            let Some(mesh) = MeshClient::running(env)? else { return Ok(say_not_running()) };
             if self.tail {
-                return Tail { options: &self, env, mesh, last: 0 }.follow().await;
+                return SignalTail { options: &self, env, mesh, last: 0 }.follow().await;
             }
             let signals = match self.newest(&mesh, self.limit, 0).await {
-                Err(Trouble::Away(_)) => return Ok(say_not_running()),
+                Err(DaemonCallError::Away(_)) => return Ok(say_not_running()),
                 signals => signals?,
             };
             match self.json {
@@ -78,7 +78,12 @@ impl Signals {
     }
 
     /// Returns the newest signals that came after one, the newest first.
-    async fn newest(&self, mesh: &Mesh, limit: u64, after: i64) -> Result<Vec<Answered<SignalView>>, Trouble> {
+    async fn newest(
+        &self,
+        mesh: &MeshClient,
+        limit: u64,
+        after: i64,
+    ) -> Result<Vec<Answered<SignalView>>, DaemonCallError> {
         let mut found: Vec<Answered<SignalView>> = Vec::new();
         let mut before = None;
         while (found.len() as u64) < limit {
@@ -105,7 +110,7 @@ impl Signals {
 
 // === impl Tail ===
 
-impl Tail<'_> {
+impl SignalTail<'_> {
     async fn follow(mut self) -> anyhow::Result<ExitCode> {
         let mut stop = Interrupts::new()?;
         let shown = tokio::select! {
@@ -138,25 +143,25 @@ impl Tail<'_> {
                     }
                     say::status(Some("the daemon is away; this goes on when it is back"));
                 }
-                Err(Trouble::Away(_) | Trouble::Late(_)) if was_there => {}
-                Err(Trouble::Away(_)) => return Ok(say_not_running()),
+                Err(DaemonCallError::Away(_) | DaemonCallError::Late(_)) if was_there => {}
+                Err(DaemonCallError::Away(_)) => return Ok(say_not_running()),
                 Err(trouble) => return Err(trouble.into()),
             }
             sleep(LOOK).await;
             // It may be elsewhere by now.
-            if let Ok(Some(mesh)) = Mesh::running(self.env) {
+            if let Ok(Some(mesh)) = MeshClient::running(self.env) {
                 self.mesh = mesh;
             }
         }
     }
 
     /// Waits until a signal was sent. `false`: the stream ended.
-    async fn next(&self, events: &mut Events) -> bool {
+    async fn next(&self, events: &mut EventFeed) -> bool {
         loop {
             match events.next().await {
-                Next::Event { name, .. } if name == "signal_sent" => return true,
-                Next::Event { .. } => {}
-                Next::End => return false,
+                FeedItem::Event { name, .. } if name == "signal_sent" => return true,
+                FeedItem::Event { .. } => {}
+                FeedItem::End => return false,
             }
         }
     }
@@ -164,7 +169,7 @@ impl Tail<'_> {
     /// Shows what came since. `false`: the daemon is away.
     async fn catch_up(&mut self, limit: u64) -> anyhow::Result<bool> {
         let mut news = match self.options.newest(&self.mesh, limit, self.last).await {
-            Err(Trouble::Away(_) | Trouble::Late(_)) => return Ok(false),
+            Err(DaemonCallError::Away(_) | DaemonCallError::Late(_)) => return Ok(false),
             news => news?,
         };
         say::status(None);

@@ -37,14 +37,14 @@ const MAX_SHOWN_BYTES: u64 = 64 << 10;
 
 /// How a daemon is started: as if these words were typed in that folder.
 #[derive(Clone, Debug)]
-pub(super) struct Start {
+pub(super) struct DaemonCommandLine {
     pub(super) arguments: Vec<String>,
     pub(super) folder: PathBuf,
 }
 
 /// Whose daemon it is that runs now.
 #[derive(Debug)]
-pub(super) enum Outcome {
+pub(super) enum StartOutcome {
     Started(Registration),
     /// Somebody else's was there, or was faster.
     Found(Registration),
@@ -64,9 +64,9 @@ pub fn ensure_running(env: &Env, home: &Home) -> anyhow::Result<Registration> {
     {
         return Ok(found);
     }
-    let start = Start { arguments: vec!["serve".to_owned()], folder: home.path().to_owned() };
+    let start = DaemonCommandLine { arguments: vec!["serve".to_owned()], folder: home.path().to_owned() };
     match start.run(home)? {
-        Outcome::Started(registration) | Outcome::Found(registration) => Ok(registration),
+        StartOutcome::Started(registration) | StartOutcome::Found(registration) => Ok(registration),
     }
 }
 
@@ -87,7 +87,7 @@ pub(super) fn running(home: &Path) -> Option<Registration> {
     Registration::alive(home).filter(Registration::answers)
 }
 
-impl Start {
+impl DaemonCommandLine {
     /// Has a new daemon read its config, which ends before it is one. What is wrong with it is the error.
     pub(super) fn check(&self) -> anyhow::Result<()> {
         let mut command = Command::new(own_program()?);
@@ -98,14 +98,14 @@ impl Start {
     }
 
     /// Starts the daemon, and returns when it answers.
-    pub(super) fn run(&self, home: &Home) -> anyhow::Result<Outcome> {
+    pub(super) fn run(&self, home: &Home) -> anyhow::Result<StartOutcome> {
         let begun = Instant::now();
         let mut attempt = self.spawn(home)?;
         loop {
             if let Some(found) = running(home.path()) {
                 let ours = found.pid == attempt.child.id();
                 attempt.leave();
-                return Ok(if ours { Outcome::Started(found) } else { Outcome::Found(found) });
+                return Ok(if ours { StartOutcome::Started(found) } else { StartOutcome::Found(found) });
             }
             match attempt.child.try_wait().context("cannot look after the daemon")? {
                 Some(status) if status.code() == Some(ALREADY_RUNNING.into()) => {

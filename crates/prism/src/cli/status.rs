@@ -12,7 +12,7 @@ use prism_api::status::StatusReport;
 use prism_config::Env;
 
 use super::{
-    locate::{Answer, Located, locate},
+    locate::{DaemonLocation, StatusAnswer, locate},
     reach::{self, Interrupts},
     say,
 };
@@ -33,7 +33,7 @@ const UNBOUNDED: usize = usize::MAX;
   prism status --json | jq '.destinations[] | {name, state, p99_ms}'
 
 Exit codes: 0 it runs, 1 it cannot be asked, 3 it does not run.")]
-pub struct Status {
+pub struct StatusArgs {
     /// Show it anew every second, until Ctrl-C
     #[arg(long, short)]
     watch: bool,
@@ -48,7 +48,7 @@ pub struct Status {
     config: Option<PathBuf>,
 }
 
-impl Status {
+impl StatusArgs {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
         reach::run(self.show(env))
     }
@@ -75,13 +75,13 @@ impl Status {
         Ok(ExitCode::SUCCESS)
     }
 
-    fn detail(&self) -> table::Detail {
-        if self.verbose { table::Detail::Why } else { table::Detail::Usual }
+    fn detail(&self) -> table::StatusDetail {
+        if self.verbose { table::StatusDetail::Why } else { table::StatusDetail::Usual }
     }
 
-    async fn watch(self, mut located: Located, status: StatusReport, env: &Env) -> anyhow::Result<ExitCode> {
+    async fn watch(self, mut located: DaemonLocation, status: StatusReport, env: &Env) -> anyhow::Result<ExitCode> {
         let mut stop = Interrupts::new()?;
-        let screen = (!self.json && std::io::stdout().is_terminal()).then(say::Screen::enter);
+        let screen = (!self.json && std::io::stdout().is_terminal()).then(say::FullScreen::enter);
         let mut status = Some(status);
         loop {
             match (&status, &screen) {
@@ -108,7 +108,7 @@ impl Status {
                 located = again;
             }
             status = match located.ask().await {
-                Answer::Status(status) => Some(*status),
+                StatusAnswer::Status(status) => Some(*status),
                 _ => None,
             };
         }
@@ -117,17 +117,17 @@ impl Status {
 
 const GONE: &str = "Prism is not running; this goes on when it does. Ctrl-C ends it.";
 
-fn told(located: &Located, answer: Answer) -> anyhow::Result<Option<StatusReport>> {
+fn told(located: &DaemonLocation, answer: StatusAnswer) -> anyhow::Result<Option<StatusReport>> {
     match answer {
-        Answer::Status(status) => Ok(Some(*status)),
-        Answer::Nobody => Ok(None),
-        Answer::OtherToken => bail!(
+        StatusAnswer::Status(status) => Ok(Some(*status)),
+        StatusAnswer::Nobody => Ok(None),
+        StatusAnswer::OtherToken => bail!(
             "the Prism at {} has another token than the one in {}\n  fix: set PRISM_HOME (or PRISM_API_KEY) as it was set \
              where that one was started, or stop it",
             located.base,
             located.home.display()
         ),
-        Answer::Strange(why) => bail!(
+        StatusAnswer::Strange(why) => bail!(
             "who listens at {} does not tell its status: {why}\n  fix: prism doctor says who it is; an older Prism is \
              replaced by `prism restart`",
             located.base

@@ -9,7 +9,7 @@ use std::{
 use anyhow::Context;
 
 use super::{daemon, say, start};
-use crate::shim::{self, Address, Door, Route};
+use crate::shim::{self, DaemonAddress, DaemonLocator, ShimRoute};
 use prism_config::{Env, NameError, home::Home, raw, registration::Registration};
 use prism_mesh::wake::Tmux;
 
@@ -21,7 +21,7 @@ use prism_mesh::wake::Tmux;
   claude mcp add prism -- prism stdio        in the config of a client
 
 It is a client that starts this. The daemon is started if it does not run.")]
-pub struct Stdio {
+pub struct StdioArgs {
     /// One server; all of them, as one server, if left out
     name: Option<String>,
     /// Where a daemon is that need not be looked for, nor started
@@ -29,14 +29,14 @@ pub struct Stdio {
     url: Option<String>,
 }
 
-impl Stdio {
+impl StdioArgs {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
         let route = match self.name {
-            None => Route::Hub,
+            None => ShimRoute::Hub,
             Some(name) => {
                 // It goes into a URL. Names that nobody can give are those of Prism's own servers.
                 match raw::check_name(&name) {
-                    Ok(()) | Err(NameError::Reserved { .. }) => Route::Direct(name),
+                    Ok(()) | Err(NameError::Reserved { .. }) => ShimRoute::Direct(name),
                     Err(error) => return Err(error.into()),
                 }
             }
@@ -46,7 +46,7 @@ impl Stdio {
             say::note("  Ctrl-D ends it; to look at your servers yourself, type prism tools");
         }
         let url = self.url.or_else(|| env.var("PRISM_URL").and_then(|url| url.to_str().map(str::to_owned)));
-        let door = Arc::new(Front { env: env.clone(), home: daemon::home(env)?, url });
+        let door = Arc::new(HomeLocator { env: env.clone(), home: daemon::home(env)?, url });
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the runtime")?;
         let ended = runtime.block_on(shim::run(route, door, pane(env)));
@@ -65,28 +65,28 @@ fn pane(env: &Env) -> Option<String> {
 }
 
 /// The daemon of this home.
-struct Front {
+struct HomeLocator {
     env: Env,
     home: Home,
     url: Option<String>,
 }
 
-impl Front {
+impl HomeLocator {
     /// The way to a daemon. The socket is preferred: it needs no port, and a port may be somebody else's tomorrow.
-    fn address(&self, daemon: Registration) -> anyhow::Result<Address> {
+    fn address(&self, daemon: Registration) -> anyhow::Result<DaemonAddress> {
         let (token, _) = self.home.token()?;
-        Ok(Address { base: daemon.url, socket: daemon.socket.filter(|socket| socket.exists()), token })
+        Ok(DaemonAddress { base: daemon.url, socket: daemon.socket.filter(|socket| socket.exists()), token })
     }
 
-    fn elsewhere(&self) -> anyhow::Result<Option<Address>> {
+    fn elsewhere(&self) -> anyhow::Result<Option<DaemonAddress>> {
         let Some(url) = &self.url else { return Ok(None) };
         let (token, _) = self.home.token()?;
-        Ok(Some(Address { base: url.trim_end_matches('/').to_owned(), socket: None, token }))
+        Ok(Some(DaemonAddress { base: url.trim_end_matches('/').to_owned(), socket: None, token }))
     }
 }
 
-impl Door for Front {
-    fn start(&self) -> Result<Address, String> {
+impl DaemonLocator for HomeLocator {
+    fn start(&self) -> Result<DaemonAddress, String> {
         let started = match self.elsewhere() {
             Ok(None) => start::ensure_running(&self.env, &self.home).and_then(|daemon| self.address(daemon)),
             Ok(Some(address)) => Ok(address),
@@ -95,7 +95,7 @@ impl Door for Front {
         started.map_err(|error| format!("{error:#}"))
     }
 
-    fn look(&self) -> Option<Address> {
+    fn look(&self) -> Option<DaemonAddress> {
         let elsewhere = self.elsewhere().ok()?;
         elsewhere.or_else(|| self.address(Registration::alive(self.home.path())?).ok())
     }

@@ -7,13 +7,13 @@ use std::{
 };
 
 use anyhow::{Context, anyhow, bail, ensure};
-use prism_os::process::Handle;
+use prism_os::process::ProcessHandle;
 
 use super::{
     daemon, say, service,
-    start::{self, Outcome, Start},
+    start::{self, DaemonCommandLine, StartOutcome},
 };
-use prism_config::{Env, duration, home::Home, lock::Holder, registration::Registration};
+use prism_config::{Env, duration, home::Home, lock::LockHolder, registration::Registration};
 
 /// How long a stop may take where nobody has said how long.
 pub(super) const PATIENCE: Duration = Duration::from_secs(30);
@@ -28,9 +28,9 @@ const LOOK: Duration = Duration::from_millis(20);
   prism stop --timeout 2s    say what still runs after two seconds
 
 Exits with 0 if nothing runs, too.")]
-pub struct Stop {
+pub struct StopArgs {
     #[command(flatten)]
-    patience: Patience,
+    patience: StopTimeoutArgs,
     /// Print what was done as JSON
     #[arg(long)]
     json: bool,
@@ -43,27 +43,27 @@ pub struct Stop {
   prism serve --port 7421 --detach && prism restart    still on port 7421
 
 The environment is that of this command: export what the servers need before.")]
-pub struct Restart {
+pub struct RestartArgs {
     #[command(flatten)]
-    patience: Patience,
+    patience: StopTimeoutArgs,
     /// Print where the daemon is as JSON
     #[arg(long)]
     json: bool,
 }
 
 #[derive(clap::Args)]
-struct Patience {
+struct StopTimeoutArgs {
     /// How long to wait until it is gone
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
     timeout: Duration,
 }
 
-impl Stop {
+impl StopArgs {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
         let home = daemon::home(env)?;
         let found = Registration::alive(home.path());
         // One that has not begun to listen, or no longer does, has none.
-        let pid = found.as_ref().map(|found| found.pid).or_else(|| Some(Holder::of(home.path())?.pid));
+        let pid = found.as_ref().map(|found| found.pid).or_else(|| Some(LockHolder::of(home.path())?.pid));
         let Some(pid) = pid else {
             match self.json {
                 true => say::line(r#"{"stopped":false,"running":false}"#),
@@ -71,7 +71,7 @@ impl Stop {
             }
             return Ok(ExitCode::SUCCESS);
         };
-        match (found, Holder::of(home.path())) {
+        match (found, LockHolder::of(home.path())) {
             (Some(found), _) => end(&found, self.patience.timeout)?,
             (None, Some(holder)) => {
                 if let Some(held) = holder.process().hold().context("cannot take hold of the daemon")? {
@@ -89,7 +89,7 @@ impl Stop {
     }
 }
 
-impl Restart {
+impl RestartArgs {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
         let home = daemon::home(env)?;
         let registration = match Registration::alive(home.path()) {
@@ -99,7 +99,7 @@ impl Restart {
                     "the folder it was started in is gone: {}\n  fix: prism stop, then prism serve --detach",
                     found.folder.display()
                 );
-                let start = Start { arguments: found.arguments.clone(), folder: found.folder.clone() };
+                let start = DaemonCommandLine { arguments: found.arguments.clone(), folder: found.folder.clone() };
                 // A daemon that runs on its old config is more than none.
                 start
                     .check()
@@ -145,10 +145,10 @@ impl Restart {
     }
 }
 
-fn begin(start: Start, home: &Home) -> anyhow::Result<Registration> {
+fn begin(start: DaemonCommandLine, home: &Home) -> anyhow::Result<Registration> {
     match start.run(home)? {
-        Outcome::Started(registration) => Ok(registration),
-        Outcome::Found(found) => {
+        StartOutcome::Started(registration) => Ok(registration),
+        StartOutcome::Found(found) => {
             say::note(&format!("another one was faster (pid {})", found.pid));
             Ok(found)
         }
@@ -168,11 +168,11 @@ pub(super) fn end(found: &Registration, timeout: Duration) -> anyhow::Result<()>
     wait(&held, found.pid, found.log.as_deref(), timeout)
 }
 
-fn terminate(held: &Handle, pid: u32) -> anyhow::Result<()> {
+fn terminate(held: &ProcessHandle, pid: u32) -> anyhow::Result<()> {
     held.terminate().with_context(|| format!("cannot stop the daemon\n  fix: kill {pid}, as the user it runs as"))
 }
 
-fn wait(held: &Handle, pid: u32, log: Option<&Path>, timeout: Duration) -> anyhow::Result<()> {
+fn wait(held: &ProcessHandle, pid: u32, log: Option<&Path>, timeout: Duration) -> anyhow::Result<()> {
     if held.wait(timeout) {
         return Ok(());
     }

@@ -4,10 +4,10 @@ use anyhow::bail;
 use prism_core::mcp::Era;
 use toml_edit::{Array, InlineTable, Value};
 
-use prism_config::{Destination, Env, EventNames, Http, Transport};
+use prism_config::{DestinationConfig, Env, EventNames, HttpConfig, Transport};
 
 #[derive(Debug, Default, clap::Args)]
-pub(super) struct Target {
+pub(super) struct TargetArgs {
     /// A server that is reached over HTTP, in place of a command
     #[arg(long, value_name = "URL")]
     pub(super) url: Option<String>,
@@ -42,10 +42,10 @@ pub(super) fn header(text: &str) -> Result<(String, String), String> {
 
 // === impl Target ===
 
-impl Target {
+impl TargetArgs {
     /// Checks that one server is meant, and returns it. `typed` is the command line so far, for the way out. With an
     /// environment what its headers refer to must be there; with or without, they stay as they are written.
-    pub(super) fn destination(&self, name: &str, typed: &str, env: Option<&Env>) -> anyhow::Result<Destination> {
+    pub(super) fn destination(&self, name: &str, typed: &str, env: Option<&Env>) -> anyhow::Result<DestinationConfig> {
         let mut destination = match (&self.url, self.command.as_slice()) {
             (Some(_), [_, ..]) => bail!("a command and --url are two servers\n  fix: keep one of the two"),
             (None, []) => bail!(
@@ -56,9 +56,9 @@ impl Target {
             (Some(url), []) => {
                 let transport = Transport::ALL.into_iter().find(|one| self.transport.as_deref() == Some(one.as_str()));
                 if env.is_some() {
-                    Http::from_flags(name, url, transport, &self.headers, env)?;
+                    HttpConfig::from_flags(name, url, transport, &self.headers, env)?;
                 }
-                Destination::http(name, Http::from_flags(name, url, transport, &self.headers, None)?)
+                DestinationConfig::http(name, HttpConfig::from_flags(name, url, transport, &self.headers, None)?)
             }
         };
         destination.era = self.era.as_deref().and_then(Era::named);
@@ -68,7 +68,7 @@ impl Target {
         Ok(destination)
     }
 
-    fn stdio(&self, name: &str, command: &[String], typed: &str) -> anyhow::Result<Destination> {
+    fn stdio(&self, name: &str, command: &[String], typed: &str) -> anyhow::Result<DestinationConfig> {
         let stray = match (&self.transport, self.headers.as_slice()) {
             (Some(_), _) => Some("--type"),
             (None, [_, ..]) => Some("--header"),
@@ -83,7 +83,7 @@ impl Target {
         if command.iter().any(|word| word.contains('\0')) {
             bail!("a command cannot contain the NUL character");
         }
-        Ok(Destination::stdio(name, command.to_vec()))
+        Ok(DestinationConfig::stdio(name, command.to_vec()))
     }
 
     /// Returns the keys and values that say the same in a config, only those that were asked for.

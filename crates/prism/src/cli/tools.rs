@@ -7,13 +7,16 @@ use std::{
 };
 
 use futures_util::{StreamExt, stream::FuturesUnordered};
-use prism_config::{Env, Http, duration};
-use prism_mcp::client::{Arrival, Fault, Foreign, Greeting, ListedTool, Manners, SchemaPart, Wanted, Watch};
+use prism_config::{Env, HttpConfig, duration};
+use prism_mcp::client::{
+    ClientError, Foreign, ListedTool, QuestionHandler, ReceivedMessage, RevisionChoice, SchemaPart, ServerDescription,
+    TrafficObserver,
+};
 use serde_json::{Value, json};
 use tokio::time::{sleep_until, timeout};
 
 use super::{
-    reach::{self, Interrupts, Reach, Toward, is_url},
+    reach::{self, ConnectArgs, Interrupts, ServerReach, is_url},
     say,
 };
 
@@ -25,7 +28,7 @@ use super::{
   prism tools https://example.com/mcp --token env:EXAMPLE_TOKEN
 
 Exit codes: 0 every server answered, 1 one did not.")]
-pub struct Tools {
+pub struct ToolsArgs {
     /// Name of a server, or a URL; all servers if left out
     dest: Option<String>,
     /// Print JSON, for programs
@@ -35,13 +38,13 @@ pub struct Tools {
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = duration)]
     timeout: Duration,
     #[command(flatten)]
-    toward: Toward,
+    toward: ConnectArgs,
 }
 
 /// What came of one server.
-struct Listed {
+struct ToolListing {
     name: String,
-    outcome: Result<(Greeting, Vec<Value>), (&'static str, String)>,
+    outcome: Result<(ServerDescription, Vec<Value>), (&'static str, String)>,
 }
 
 /// Letters of a description that fit beside the name.
@@ -52,13 +55,13 @@ const PATIENCE: Duration = Duration::from_secs(3);
 const WIDEST: usize = 44;
 
 /// Nobody looks at what arrives.
-pub(super) struct Unwatched;
+pub(super) struct NullObserver;
 
-impl Watch for Unwatched {
-    fn message(&self, _: &Arrival) {}
+impl TrafficObserver for NullObserver {
+    fn message(&self, _: &ReceivedMessage) {}
 }
 
-impl Tools {
+impl ToolsArgs {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
         reach::run(self.list(env))
     }
@@ -90,7 +93,7 @@ impl Tools {
     }
 
     /// Asks all of them side by side. Each is shown as it comes, but for programs; who takes long is named with the reason.
-    async fn gather(&self, reach: &Reach, names: Vec<String>, wanted: Wanted) -> Vec<Listed> {
+    async fn gather(&self, reach: &ServerReach, names: Vec<String>, wanted: RevisionChoice) -> Vec<ToolListing> {
         let mut asking: FuturesUnordered<_> = names
             .iter()
             .map(|name| listed(name.clone(), reach.http(name), wanted, self.timeout, reach.advice(name)))
@@ -101,7 +104,7 @@ impl Tools {
                 one = asking.next() => match one {
                     Some(one) => {
                         say::status(None);
-                        self.show_one(&one, came.iter().any(|one: &Listed| one.outcome.is_ok()));
+                        self.show_one(&one, came.iter().any(|one: &ToolListing| one.outcome.is_ok()));
                         came.push(one);
                     }
                     None => break,
@@ -121,7 +124,7 @@ impl Tools {
         came
     }
 
-    fn show_one(&self, one: &Listed, after_another: bool) {
+    fn show_one(&self, one: &ToolListing, after_another: bool) {
         if self.json {
             return;
         }
@@ -131,15 +134,15 @@ impl Tools {
         one.say();
     }
 
-    fn show(&self, listed: Vec<Listed>) -> ExitCode {
+    fn show(&self, listed: Vec<ToolListing>) -> ExitCode {
         listed.iter().for_each(|one| self.show_one(one, false));
         self.end(listed)
     }
 
     /// One document for programs, of all of them; and whether they all answered.
-    fn end(&self, listed: Vec<Listed>) -> ExitCode {
+    fn end(&self, listed: Vec<ToolListing>) -> ExitCode {
         if self.json {
-            let all: Vec<Value> = listed.iter().map(Listed::json).collect();
+            let all: Vec<Value> = listed.iter().map(ToolListing::json).collect();
             say::text(&json!({"destinations": all}).to_string());
         }
         let all = listed.iter().all(|one| one.outcome.is_ok());
@@ -147,17 +150,23 @@ impl Tools {
     }
 }
 
-async fn listed(name: String, http: Http, wanted: Wanted, patience: Duration, advice: Option<String>) -> Listed {
+async fn listed(
+    name: String,
+    http: HttpConfig,
+    wanted: RevisionChoice,
+    patience: Duration,
+    advice: Option<String>,
+) -> ToolListing {
     let url = http.shown_url().to_owned();
     let asking = async {
-        let client = reach::open(http, wanted, patience, Manners::Decline, Arc::new(Unwatched)).await?;
+        let client = reach::open(http, wanted, patience, QuestionHandler::Decline, Arc::new(NullObserver)).await?;
         let tools = if client.has("tools") { client.tools().await } else { Ok(Vec::new()) };
         client.close().await;
         Ok((client.greeting.clone(), tools?))
     };
-    let late = |_| Err(Fault::Timeout { what: "answer".to_owned(), after: patience });
+    let late = |_| Err(ClientError::Timeout { what: "answer".to_owned(), after: patience });
     let outcome = timeout(patience, asking).await.unwrap_or_else(late);
-    Listed {
+    ToolListing {
         name,
         outcome: outcome.map_err(|fault| (fault.name(), fault.explained(&url, advice.as_deref()).to_string())),
     }
@@ -165,7 +174,7 @@ async fn listed(name: String, http: Http, wanted: Wanted, patience: Duration, ad
 
 // === impl Listed ===
 
-impl Listed {
+impl ToolListing {
     fn json(&self) -> Value {
         match &self.outcome {
             Ok((greeting, tools)) => json!({

@@ -21,11 +21,11 @@ use prism_config::{
     Env,
     file::NAME,
     home,
-    raw::Raw,
+    raw::RawConfig,
     registration::Registration,
-    trust::{self, Seen, Standing, name_of},
+    trust::{self, TrustStatus, TrustedText, name_of},
 };
-use prism_install::diff::{self, Line};
+use prism_install::diff::{self, DiffLine};
 
 /// Look at a project's config, and let it count
 #[derive(Debug, clap::Args)]
@@ -39,7 +39,7 @@ A config in a project can start programs, and others than you write there. So it
 have seen what it says, and after a change what you saw before counts until you look again. What
 prism add, remove and import write for you needs no second look; nor does Prism's own folder.
 Exit codes: 0 it counts (or was listed, or revoked), 1 it does not.")]
-pub struct Trust {
+pub struct TrustArgs {
     /// Config, or the folder that it is in [default: ./prism.toml]
     path: Option<PathBuf>,
     /// Do not ask
@@ -56,13 +56,13 @@ pub struct Trust {
     json: bool,
 }
 
-impl Trust {
+impl TrustArgs {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
         if self.list {
-            return self.listed(&trust::Trust::of(&home::folder(env)?));
+            return self.listed(&trust::TrustStore::of(&home::folder(env)?));
         }
         let home = daemon::home(env)?;
-        let trust = trust::Trust::of(home.path());
+        let trust = trust::TrustStore::of(home.path());
         let path = name_of(&self.file());
         if self.revoke {
             return self.revoked(&trust, &path);
@@ -72,10 +72,12 @@ impl Trust {
         })?;
         let text = String::from_utf8(bytes).with_context(|| format!("{} is not UTF-8", path.display()))?;
         let before = match trust.standing(&path, &text)? {
-            Standing::Own => return Ok(self.said(&path, "own", "counts without that: it lies in Prism's own folder")),
-            Standing::Seen => return Ok(self.said(&path, "unchanged", "is as you have seen it, and counts")),
-            Standing::Changed(seen) => Some(seen.text),
-            Standing::Unknown => None,
+            TrustStatus::Own => {
+                return Ok(self.said(&path, "own", "counts without that: it lies in Prism's own folder"));
+            }
+            TrustStatus::Seen => return Ok(self.said(&path, "unchanged", "is as you have seen it, and counts")),
+            TrustStatus::Changed(seen) => Some(seen.text),
+            TrustStatus::Unknown => None,
         };
         if !self.json {
             show(&path, before.as_deref(), &text);
@@ -107,22 +109,22 @@ impl Trust {
         ExitCode::SUCCESS
     }
 
-    fn revoked(&self, trust: &trust::Trust, path: &Path) -> anyhow::Result<ExitCode> {
+    fn revoked(&self, trust: &trust::TrustStore, path: &Path) -> anyhow::Result<ExitCode> {
         if !trust.forget(path).with_context(|| format!("cannot write {}", trust.file().display()))? {
             bail!("{} was not trusted, so there is nothing to revoke\n  see: prism trust --list", path.display());
         }
         Ok(self.said(path, "revoked", "counts no more; a daemon that runs on it goes on without"))
     }
 
-    fn listed(&self, trust: &trust::Trust) -> anyhow::Result<ExitCode> {
+    fn listed(&self, trust: &trust::TrustStore) -> anyhow::Result<ExitCode> {
         let all = trust.all().with_context(|| format!("cannot read {}", trust.file().display()))?;
-        let state = |seen: &Seen| match fs::read(&seen.path) {
+        let state = |seen: &TrustedText| match fs::read(&seen.path) {
             Ok(bytes) if bytes == seen.text.as_bytes() => "unchanged",
             Ok(_) => "changed",
             Err(_) => "gone",
         };
         if self.json {
-            let row = |seen: &Seen| json!({ "path": seen.path, "trusted_at": seen.at, "state": state(seen) });
+            let row = |seen: &TrustedText| json!({ "path": seen.path, "trusted_at": seen.at, "state": state(seen) });
             let rows: Vec<Value> = all.iter().map(row).collect();
             say::text(&serde_json::to_string_pretty(&rows)?);
             return Ok(ExitCode::SUCCESS);
@@ -146,15 +148,15 @@ impl Trust {
 fn show(path: &Path, before: Option<&str>, text: &str) {
     for line in diff::lines_in_full(path, before, Some(text)) {
         let colour = match line {
-            Line::Head(_) => Some(Colour::Dim),
-            Line::Same(_) => None,
-            Line::Added(_) => Some(Colour::Green),
-            Line::Removed(_) => Some(Colour::Red),
+            DiffLine::Head(_) => Some(Colour::Dim),
+            DiffLine::Same(_) => None,
+            DiffLine::Added(_) => Some(Colour::Green),
+            DiffLine::Removed(_) => Some(Colour::Red),
         };
         say::told(&vec![(visible(line.as_str()), colour)]);
     }
     let is_toml = path.extension().is_some_and(|extension| extension == "toml");
-    if let Some(Err(error)) = is_toml.then(|| Raw::parse(path, text).and_then(|raw| raw.written())) {
+    if let Some(Err(error)) = is_toml.then(|| RawConfig::parse(path, text).and_then(|raw| raw.written())) {
         say::warning(&format!("as it is it cannot be used: {error}"));
     }
 }

@@ -3,11 +3,11 @@
 use std::{path::PathBuf, process::ExitCode};
 
 use super::{
-    configs::{Outcome, Place, Surfaces},
+    configs::{FileOutcome, InstallContext, SurfaceArgs},
     install::{extension, neovim, with_neovim},
 };
 use prism_config::Env;
-use prism_install::{Action, Change, InstallError, State, entry::Marks, surface::Surface};
+use prism_install::{ChangePurpose, ChangeState, FileChange, InstallError, entry::EntryMarks, surface::Surface};
 
 /// Take Prism out of a program's config
 #[derive(Debug, clap::Args)]
@@ -18,9 +18,9 @@ use prism_install::{Action, Change, InstallError, State, entry::Marks, surface::
   prism uninstall claude-code --hooks   its hooks alone
   prism uninstall --all"
 )]
-pub struct Uninstall {
+pub struct UninstallArgs {
     #[command(flatten)]
-    surfaces: Surfaces,
+    surfaces: SurfaceArgs,
     /// All configs that Prism was written into, those of projects too
     #[arg(long)]
     all: bool,
@@ -32,12 +32,12 @@ pub struct Uninstall {
     force: bool,
 }
 
-impl Uninstall {
+impl UninstallArgs {
     /// Uninstalls.
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
-        let place = Place::find(env)?;
+        let place = InstallContext::find(env)?;
         let marks =
-            Marks { url: place.url.clone(), token: place.home.token().ok().map(|(t, _)| t.expose().to_owned()) };
+            EntryMarks { url: place.url.clone(), token: place.home.token().ok().map(|(t, _)| t.expose().to_owned()) };
         let mut outcomes = Vec::new();
         let mut done = Vec::new();
         let is_named = self.surfaces.names(prism_install::neovim::NAME);
@@ -47,7 +47,7 @@ impl Uninstall {
             false => self.surfaces.wanted("uninstall", env)?,
         };
         if self.all {
-            let mut records = place.records.all(Action::Install);
+            let mut records = place.records.all(ChangePurpose::Install);
             records.retain(|record| !self.hooks || record.holds_hooks());
             records.retain(|record| record.surface.as_deref() != Some(prism_install::neovim::NAME));
             // They came after the entries, into folders that may have been made for those.
@@ -72,7 +72,7 @@ impl Uninstall {
                 Ok(path) => path,
                 Err(_) if self.all => continue,
                 Err(error) => {
-                    outcomes.push(Outcome::failed(Some(surface), error.into()));
+                    outcomes.push(FileOutcome::failed(Some(surface), error.into()));
                     continue;
                 }
             };
@@ -80,7 +80,7 @@ impl Uninstall {
                 continue;
             }
             let change = prism_install::uninstall(surface, path, &marks, self.force, &place.records);
-            if self.all && !matches!(&change, Ok(change) if change.state != State::Unchanged) {
+            if self.all && !matches!(&change, Ok(change) if change.state != ChangeState::Unchanged) {
                 // Nobody asked for this one by its name, and there is nothing of ours in it.
                 continue;
             }
@@ -91,38 +91,43 @@ impl Uninstall {
             outcomes.extend(removed.into_iter().filter(|outcome| is_named || !outcome.is_unchanged()));
         }
         if outcomes.is_empty() {
-            outcomes.push(Outcome::said(None, "unchanged", "Prism is not installed in any config".to_owned()));
+            outcomes.push(FileOutcome::said(None, "unchanged", "Prism is not installed in any config".to_owned()));
         }
         Ok(self.surfaces.report(&outcomes, &[]))
     }
 
     /// Takes out the hooks of a surface, if it has any, or if they alone are meant.
-    fn hooks(&self, surface: Surface, done: &[PathBuf], place: &Place, env: &Env) -> Option<Outcome> {
+    fn hooks(&self, surface: Surface, done: &[PathBuf], place: &InstallContext, env: &Env) -> Option<FileOutcome> {
         let path = match self.surfaces.hooks_file(surface, place, env) {
             Ok(path) if done.contains(&path) => return None,
             Ok(path) => path,
-            Err(error) => return (self.hooks && !self.all).then(|| Outcome::failed(Some(surface), error.into())),
+            Err(error) => return (self.hooks && !self.all).then(|| FileOutcome::failed(Some(surface), error.into())),
         };
         let change = prism_install::hooks::uninstall(surface, path, &place.records);
         let named = self.hooks && !self.all;
         match &change {
-            Ok(change) if change.state == State::Unchanged && !named => None,
+            Ok(change) if change.state == ChangeState::Unchanged && !named => None,
             // Whoever takes out the entry need not have hooks, nor a file of hooks that can be read.
             Err(_) if !named => None,
             _ => Some(self.outcome(Some(surface), change, place).with("hooks", true)),
         }
     }
 
-    fn outcome(&self, surface: Option<Surface>, change: Result<Change, InstallError>, place: &Place) -> Outcome {
+    fn outcome(
+        &self,
+        surface: Option<Surface>,
+        change: Result<FileChange, InstallError>,
+        place: &InstallContext,
+    ) -> FileOutcome {
         let title = surface.map_or("the config", Surface::title);
         let dry = self.surfaces.dry_run;
-        Outcome::of(surface, change, &self.surfaces, &place.records, |change| {
+        FileOutcome::of(surface, change, &self.surfaces, &place.records, |change| {
             let file = change.file.path.display();
             match (change.state, dry) {
-                (State::Unchanged, _) => format!("not installed in {title} ({file})"),
+                (ChangeState::Unchanged, _) => format!("not installed in {title} ({file})"),
                 (_, true) => format!("would be removed from {title}"),
                 (_, false) if change.deletes() => format!("removed from {title} ({file} is gone, as before)"),
-                (State::Restored, false) => format!("removed from {title} ({file} is as it was before)"),
+                (ChangeState::Restored, false) => format!("removed from {title} ({file} is as it was before)"),
                 (_, false) => {
                     format!("removed from {title} ({file} was changed since; all but prism is as it is now)")
                 }

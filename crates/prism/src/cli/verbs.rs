@@ -24,9 +24,9 @@ use prism_config::{
     registration::Registration,
 };
 use prism_mcp::remote::{
-    Failure, Target,
-    pool::Answer,
-    reading::{self, Content, Piece, Reading},
+    RemoteFailure, RemoteTarget,
+    pool::PooledBody,
+    reading::{self, EventReader, ResponseContent, StreamPiece},
 };
 
 /// Who it is when nobody says.
@@ -41,14 +41,14 @@ const MAX_ANSWER_BYTES: usize = 32 << 20;
 const STREAM_PATIENCE: Duration = Duration::from_secs(5);
 
 /// The mesh of a daemon.
-pub(super) struct Mesh {
-    target: Arc<Target>,
+pub(super) struct MeshClient {
+    target: Arc<RemoteTarget>,
     token: Token,
 }
 
 /// Why a verb has no result.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Trouble {
+pub(super) enum DaemonCallError {
     /// Nobody is there, or the connection broke.
     #[error("the daemon cannot be reached: {0}")]
     Away(String),
@@ -68,16 +68,16 @@ pub(super) struct Answered<T> {
 }
 
 /// What a verb answers with: the result, or one row after the other.
-pub(super) enum Told<T> {
+pub(super) enum VerbReply<T> {
     Result(T),
-    Rows(Events),
+    Rows(EventFeed),
 }
 
 /// Events that come as they happen.
-pub(super) struct Events(Reading);
+pub(super) struct EventFeed(EventReader);
 
 /// What is next on a stream of events.
-pub(super) enum Next {
+pub(super) enum FeedItem {
     Event { name: String, data: Value },
     End,
 }
@@ -110,7 +110,7 @@ pub(super) fn acting(named: Option<&str>, env: &Env) -> Option<String> {
 
 // === impl Mesh ===
 
-impl Mesh {
+impl MeshClient {
     /// Returns the mesh of the daemon, which is started if there is none. Blocks until it answers.
     pub(super) fn started(env: &Env) -> anyhow::Result<Self> {
         let existing = home::existing_token(env)?;
@@ -160,8 +160,8 @@ impl Mesh {
 
     fn new(base: &str, socket: Option<PathBuf>, token: Token) -> anyhow::Result<Self> {
         let target = match socket {
-            Some(socket) => Target::over_socket(socket, "http://localhost/", Vec::new(), MAX_ANSWER_BYTES),
-            None => Target::new(&format!("{base}/"), Vec::new(), None, MAX_ANSWER_BYTES),
+            Some(socket) => RemoteTarget::over_socket(socket, "http://localhost/", Vec::new(), MAX_ANSWER_BYTES),
+            None => RemoteTarget::new(&format!("{base}/"), Vec::new(), None, MAX_ANSWER_BYTES),
         };
         Ok(Self { target: target?, token })
     }
@@ -172,7 +172,7 @@ impl Mesh {
         verb: MeshVerb,
         arguments: &impl Serialize,
         patience: Duration,
-    ) -> Result<T, Trouble> {
+    ) -> Result<T, DaemonCallError> {
         self.post(&format!("/prism/mesh/{}", verb.name()), arguments, patience).await
     }
 
@@ -181,28 +181,31 @@ impl Mesh {
         &self,
         verb: MeshVerb,
         arguments: &impl Serialize,
-    ) -> Result<Told<T>, Trouble> {
-        let body =
-            serde_json::to_vec(arguments).map(Bytes::from).map_err(|error| Trouble::Strange(error.to_string()))?;
+    ) -> Result<VerbReply<T>, DaemonCallError> {
+        let body = serde_json::to_vec(arguments)
+            .map(Bytes::from)
+            .map_err(|error| DaemonCallError::Strange(error.to_string()))?;
         let response = self.send(Method::POST, &format!("/prism/mesh/{}", verb.name()), body).await?;
         match reading::content(response.headers()) {
-            Content::Events => Ok(Told::Rows(Events(Reading::new(response.into_body(), MAX_ANSWER_BYTES)))),
-            _ => result(response).await.map(Told::Result),
+            ResponseContent::Events => {
+                Ok(VerbReply::Rows(EventFeed(EventReader::new(response.into_body(), MAX_ANSWER_BYTES))))
+            }
+            _ => result(response).await.map(VerbReply::Result),
         }
     }
 
     /// Returns all there is to see, in one page.
-    pub(super) async fn page(&self) -> Result<Answered<MeshOverview>, Trouble> {
+    pub(super) async fn page(&self) -> Result<Answered<MeshOverview>, DaemonCallError> {
         self.get("/prism/mesh").await
     }
 
     /// Opens the stream of what happens.
-    pub(super) async fn events(&self) -> Result<Events, Trouble> {
+    pub(super) async fn events(&self) -> Result<EventFeed, DaemonCallError> {
         self.events_at("/prism/mesh/events").await
     }
 
     /// Asks for a page of the daemon's.
-    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Trouble> {
+    pub(super) async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, DaemonCallError> {
         let asking = async { result(self.send(Method::GET, path, Bytes::new()).await?).await };
         within(PATIENCE, asking).await
     }
@@ -213,28 +216,29 @@ impl Mesh {
         path: &str,
         body: &impl Serialize,
         patience: Duration,
-    ) -> Result<T, Trouble> {
-        let body = serde_json::to_vec(body).map(Bytes::from).map_err(|error| Trouble::Strange(error.to_string()))?;
+    ) -> Result<T, DaemonCallError> {
+        let body =
+            serde_json::to_vec(body).map(Bytes::from).map_err(|error| DaemonCallError::Strange(error.to_string()))?;
         let asking = async { result(self.send(Method::POST, path, body).await?).await };
         within(patience, asking).await
     }
 
     /// Opens a stream of events.
-    pub(super) async fn events_at(&self, path: &str) -> Result<Events, Trouble> {
+    pub(super) async fn events_at(&self, path: &str) -> Result<EventFeed, DaemonCallError> {
         let opening = async {
             let response = self.send(Method::GET, path, Bytes::new()).await?;
             match reading::content(response.headers()) {
-                Content::Events => Ok(Events(Reading::new(response.into_body(), MAX_ANSWER_BYTES))),
-                _ => Err(Trouble::Strange("it is no stream of events".to_owned())),
+                ResponseContent::Events => Ok(EventFeed(EventReader::new(response.into_body(), MAX_ANSWER_BYTES))),
+                _ => Err(DaemonCallError::Strange("it is no stream of events".to_owned())),
             }
         };
         within(STREAM_PATIENCE, opening).await
     }
 
-    async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<Response<Answer>, Trouble> {
+    async fn send(&self, method: Method, path: &str, body: Bytes) -> Result<Response<PooledBody>, DaemonCallError> {
         let mut parts = self.target.url.clone().into_parts();
         parts.path_and_query = path.parse().ok();
-        let url = Uri::from_parts(parts).map_err(|error| Trouble::Strange(error.to_string()))?;
+        let url = Uri::from_parts(parts).map_err(|error| DaemonCallError::Strange(error.to_string()))?;
         let sent = self.target.send(method, &url, || self.headers(), body).await;
         let (_, response) = sent.map_err(trouble)?;
         let status = response.status().as_u16();
@@ -289,44 +293,47 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Answered<T> {
 
 // === impl Events ===
 
-impl Events {
+impl EventFeed {
     /// The next event whose data is JSON. Cancel safe.
-    pub(super) async fn next(&mut self) -> Next {
+    pub(super) async fn next(&mut self) -> FeedItem {
         loop {
             match self.0.next().await {
-                Piece::Event { name, data } => {
+                StreamPiece::Event { name, data } => {
                     let Ok(data) = serde_json::from_slice(&data) else { continue };
                     let name = name.map_or_else(|| "message".to_owned(), String::from);
-                    return Next::Event { name, data };
+                    return FeedItem::Event { name, data };
                 }
-                Piece::TooLong => {}
-                Piece::End => return Next::End,
+                StreamPiece::TooLong => {}
+                StreamPiece::End => return FeedItem::End,
             }
         }
     }
 }
 
-async fn within<T>(patience: Duration, asking: impl Future<Output = Result<T, Trouble>>) -> Result<T, Trouble> {
-    timeout(patience, asking).await.unwrap_or(Err(Trouble::Late(patience)))
+async fn within<T>(
+    patience: Duration,
+    asking: impl Future<Output = Result<T, DaemonCallError>>,
+) -> Result<T, DaemonCallError> {
+    timeout(patience, asking).await.unwrap_or(Err(DaemonCallError::Late(patience)))
 }
 
 /// Reads a result. What was waited for has its status before its end is known, so that it may be a refusal after all.
-async fn result<T: DeserializeOwned>(response: Response<Answer>) -> Result<T, Trouble> {
+async fn result<T: DeserializeOwned>(response: Response<PooledBody>) -> Result<T, DaemonCallError> {
     let body = reading::whole(response.into_body(), MAX_ANSWER_BYTES).await.map_err(trouble)?;
     // A long poll that the daemon's end cut short has had nothing but blanks.
     if body.trim_ascii().is_empty() {
-        return Err(Trouble::Away("the answer ended before it began".to_owned()));
+        return Err(DaemonCallError::Away("the answer ended before it began".to_owned()));
     }
     match refused(&body) {
         Some(refused) => Err(refused),
-        None => serde_json::from_slice(&body).map_err(|error| Trouble::Strange(error.to_string())),
+        None => serde_json::from_slice(&body).map_err(|error| DaemonCallError::Strange(error.to_string())),
     }
 }
 
-async fn refusal(status: u16, response: Response<Answer>) -> Trouble {
+async fn refusal(status: u16, response: Response<PooledBody>) -> DaemonCallError {
     let body = reading::whole(response.into_body(), MAX_ANSWER_BYTES).await.unwrap_or_default();
     let said = refused(&body);
-    let refused = |code: &str, message: String| Trouble::Refused { code: code.to_owned(), message };
+    let refused = |code: &str, message: String| DaemonCallError::Refused { code: code.to_owned(), message };
     match (said, status) {
         (Some(said), _) => said,
         (None, 401 | 403) => refused("unauthorized", "the daemon has another token than the one here".to_owned()),
@@ -362,19 +369,19 @@ impl Default for RefusalCode {
 }
 
 /// The refusal that an answer is, if it is one.
-fn refused(body: &[u8]) -> Option<Trouble> {
+fn refused(body: &[u8]) -> Option<DaemonCallError> {
     let Refusing { error: RefusedWith { code, message } } = serde_json::from_slice(body).ok()?;
     let code = match code {
         RefusalCode::Word(code) => code,
         RefusalCode::Other(_) => "refused".to_owned(),
     };
-    Some(Trouble::Refused { code, message })
+    Some(DaemonCallError::Refused { code, message })
 }
 
-fn trouble(failure: Failure) -> Trouble {
+fn trouble(failure: RemoteFailure) -> DaemonCallError {
     match failure {
-        Failure::Unreachable { why } => Trouble::Away(why),
-        Failure::Cut => Trouble::Away("the connection broke".to_owned()),
-        other => Trouble::Strange(other.to_string()),
+        RemoteFailure::Unreachable { why } => DaemonCallError::Away(why),
+        RemoteFailure::Cut => DaemonCallError::Away("the connection broke".to_owned()),
+        other => DaemonCallError::Strange(other.to_string()),
     }
 }

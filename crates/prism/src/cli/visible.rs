@@ -1,7 +1,7 @@
 //! What somebody else has written, as a person reads it who decides by it: no letter that cannot be seen stays unseen, and no line
 //! looks like one of ours. For everything else `say` hides what a terminal would act on.
 
-use prism_core::unseen::{Piece, pieces};
+use prism_core::unseen::{TextPiece, pieces};
 
 /// Empty lines in a row that are shown. What comes behind more of them could be out of sight.
 const MAX_EMPTY: usize = 4;
@@ -12,9 +12,9 @@ pub(super) fn visible(text: &str) -> String {
     let mut seen = String::with_capacity(text.len());
     for piece in pieces(text) {
         match piece {
-            Piece::Seen(text) => seen.push_str(text),
-            Piece::Unseen(letter) => seen.push_str(&format!("\\u{{{:x}}}", u32::from(letter))),
-            Piece::Blanks(count) => seen.push_str(&format!(" [{count} blanks] ")),
+            TextPiece::Seen(text) => seen.push_str(text),
+            TextPiece::Unseen(letter) => seen.push_str(&format!("\\u{{{:x}}}", u32::from(letter))),
+            TextPiece::Blanks(count) => seen.push_str(&format!(" [{count} blanks] ")),
         }
     }
     close_ranks(&seen)

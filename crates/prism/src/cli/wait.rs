@@ -16,7 +16,7 @@ use tokio::time::sleep;
 use super::{
     reach::{self, Interrupts},
     say,
-    verbs::{Answered, Mesh, Trouble, acting},
+    verbs::{Answered, DaemonCallError, MeshClient, acting},
 };
 use prism_config::{Env, duration};
 
@@ -40,7 +40,7 @@ const LOOK: Duration = Duration::from_millis(500);
 
 With --hook it is a hook: `prism install claude-code --hooks` sets it up.
 Exit codes: 0 it rang, 1 refused, 2 typed wrongly (or a bell, for claude-rewake), 4 nothing came in time.")]
-pub struct Wait {
+pub struct WaitArgs {
     /// Agent whose bell it is [default: $PRISM_AGENT]
     #[arg(long, value_name = "AGENT")]
     agent: Option<String>,
@@ -52,13 +52,13 @@ pub struct Wait {
     json: bool,
     /// Be a hook: read what the program says on stdin, and answer as it understands it
     #[arg(long, value_name = "HOOK", value_enum)]
-    hook: Option<hook::Hook>,
+    hook: Option<hook::HookKind>,
     /// Say on stderr why a hook does nothing
     #[arg(long, requires = "hook")]
     verbose: bool,
 }
 
-impl Wait {
+impl WaitArgs {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
         if let Some(hook) = self.hook {
             return Ok(hook::run(hook, self.agent.as_deref(), self.verbose, env));
@@ -67,7 +67,7 @@ impl Wait {
             say::error(&anyhow!("whose bell?\n  fix: prism wait --agent NAME, or set PRISM_AGENT"));
             return Ok(ExitCode::from(USAGE));
         };
-        let mesh = Mesh::started(env)?;
+        let mesh = MeshClient::started(env)?;
         reach::run(async move {
             let mut stop = Interrupts::new()?;
             tokio::select! {
@@ -77,7 +77,7 @@ impl Wait {
         })
     }
 
-    async fn wait(&self, mut mesh: Mesh, agent: &str, env: &Env) -> anyhow::Result<ExitCode> {
+    async fn wait(&self, mut mesh: MeshClient, agent: &str, env: &Env) -> anyhow::Result<ExitCode> {
         let mut arguments = WaitArguments { agent: Some(agent.to_owned()), ..WaitArguments::default() };
         let until = Instant::now() + self.timeout;
         loop {
@@ -102,9 +102,9 @@ impl Wait {
                     _ => {}
                 },
                 // A restart is not the waiter's affair.
-                Err(Trouble::Away(_)) if until > Instant::now() => {
+                Err(DaemonCallError::Away(_)) if until > Instant::now() => {
                     sleep(LOOK.min(until.saturating_duration_since(Instant::now()))).await;
-                    if let Ok(Some(again)) = Mesh::running(env) {
+                    if let Ok(Some(again)) = MeshClient::running(env) {
                         mesh = again;
                     }
                 }
@@ -115,7 +115,11 @@ impl Wait {
 }
 
 /// Waits for the bell, once.
-async fn poll(mesh: &Mesh, arguments: &mut WaitArguments, longest: Duration) -> Result<Answered<WaitEnded>, Trouble> {
+async fn poll(
+    mesh: &MeshClient,
+    arguments: &mut WaitArguments,
+    longest: Duration,
+) -> Result<Answered<WaitEnded>, DaemonCallError> {
     let longest = longest.min(MAX_POLL);
     // Rounded up, so that the last part of a second is waited for, and not asked for again and again.
     arguments.timeout_s = Some(longest.as_secs() + u64::from(longest.subsec_nanos() > 0));

@@ -12,7 +12,7 @@ use super::{
     reach::{self, Interrupts},
     say::{self, Colour, Line},
     status::words::took,
-    verbs::{Answered, Mesh, Next, Told, Trouble},
+    verbs::{Answered, DaemonCallError, FeedItem, MeshClient, VerbReply},
 };
 use prism_config::Env;
 
@@ -41,19 +41,19 @@ const SETUP: [(&str, &str); 11] = [
   prism wake test reviewer --ring
 
 Without --ring it is only looked who is there, and no agent notices.")]
-pub struct Wake {
+pub struct WakeArgs {
     #[command(subcommand)]
-    command: Command,
+    command: WakeCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+enum WakeCommand {
     /// Look at every way to wake an agent, or all agents
-    Test(Test),
+    Test(WakeTestArgs),
 }
 
 #[derive(Debug, clap::Args)]
-struct Test {
+struct WakeTestArgs {
     /// Agent to try it with; all, if left out
     agent: Option<String>,
     /// Really ring, which may start a turn of the agent
@@ -71,10 +71,10 @@ struct WakeTestRows {
     rows: Vec<Answered<WakeTestRow>>,
 }
 
-impl Wake {
+impl WakeArgs {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
-        let Command::Test(test) = self.command;
-        let mesh = Mesh::started(env)?;
+        let WakeCommand::Test(test) = self.command;
+        let mesh = MeshClient::started(env)?;
         reach::run(async move {
             let mut stop = Interrupts::new()?;
             tokio::select! {
@@ -87,23 +87,23 @@ impl Wake {
 
 // === impl Test ===
 
-impl Test {
-    async fn run(&self, mesh: &Mesh) -> anyhow::Result<ExitCode> {
+impl WakeTestArgs {
+    async fn run(&self, mesh: &MeshClient) -> anyhow::Result<ExitCode> {
         let agent = self.agent.as_ref().map(|agent| agent.to_lowercase());
         let arguments = WakeTestArguments { agent, ring: self.ring };
         let asked = timeout(ROW_PATIENCE, mesh.told::<WakeTestRows>(MeshVerb::WakeTest, &arguments)).await;
         let mut rows = Vec::new();
-        match asked.unwrap_or(Err(Trouble::Late(ROW_PATIENCE)))? {
-            Told::Result(result) => result.rows.into_iter().for_each(|row| self.show(row, &mut rows)),
-            Told::Rows(mut events) => loop {
-                match timeout(ROW_PATIENCE, events.next()).await.map_err(|_| Trouble::Late(ROW_PATIENCE))? {
-                    Next::Event { data, .. } => match WakeTestNews::deserialize(&data)? {
+        match asked.unwrap_or(Err(DaemonCallError::Late(ROW_PATIENCE)))? {
+            VerbReply::Result(result) => result.rows.into_iter().for_each(|row| self.show(row, &mut rows)),
+            VerbReply::Rows(mut events) => loop {
+                match timeout(ROW_PATIENCE, events.next()).await.map_err(|_| DaemonCallError::Late(ROW_PATIENCE))? {
+                    FeedItem::Event { data, .. } => match WakeTestNews::deserialize(&data)? {
                         // The last one is the whole, which was seen row by row.
                         WakeTestNews { rows: Some(_), .. } => break,
                         WakeTestNews { error: Some(refusal), .. } => bail!("{}", refusal.message),
                         WakeTestNews { row, .. } => self.show(Answered::new(row, data), &mut rows),
                     },
-                    Next::End => bail!("the daemon went away before the end\n  fix: prism wake test, once more"),
+                    FeedItem::End => bail!("the daemon went away before the end\n  fix: prism wake test, once more"),
                 }
             },
         }

@@ -13,13 +13,14 @@ use prism_api::workspace::{IndexAnswer, NoteRestored};
 use serde_json::{Value, json};
 use tracing::level_filters::LevelFilter;
 
-use super::{bar::Bar, say};
+use super::{bar::ProgressBar, say};
 use crate::words::one_of;
 use prism_config::{Env, home::Home};
 use prism_mcp::kit;
-use prism_telemetry::Log;
+use prism_telemetry::DaemonLog;
 use prism_workspace::{
-    self as memory, Context, Forgotten, Kind, Listing, Memory, Progress, Remember, Scope, Search, Tier, Trouble,
+    self as memory, ContextQuery, ContextTier, Forgotten, IndexProgress, NewNote, NoteKind, NoteListQuery, NoteScope,
+    Search, WorkspaceError, WorkspaceMemory,
 };
 
 /// The memory of a workspace
@@ -29,9 +30,9 @@ use prism_workspace::{
   prism workspace search \"why sqlite\"
   prism workspace remember Ports \"7420 is ours\" --kind decision
   prism workspace list --json")]
-pub struct Workspace {
+pub struct WorkspaceArgs {
     #[command(subcommand)]
-    command: Command,
+    command: WorkspaceCommand,
     /// Folder of the workspace [default: $PRISM_WORKSPACE, or the nearest folder upwards with .prism, .git or
     /// resources/workspaces]
     #[arg(long, value_name = "DIR", global = true)]
@@ -42,13 +43,13 @@ pub struct Workspace {
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Command {
+enum WorkspaceCommand {
     /// Serve the memory as an MCP server on stdio
     Mcp,
     /// Tell what to know on arrival
     Context {
         #[command(flatten)]
-        place: Place,
+        place: NoteScopeArgs,
         /// Topics to list besides, as in a,b
         #[arg(long, value_delimiter = ',')]
         topics: Vec<String>,
@@ -65,8 +66,8 @@ enum Command {
         #[arg(long, value_delimiter = ',')]
         category: Vec<String>,
         /// How much of each note
-        #[arg(long, value_parser = one_of(&Tier::ALL, Tier::name), default_value = Tier::default().name())]
-        tier: Tier,
+        #[arg(long, value_parser = one_of(&ContextTier::ALL, ContextTier::name), default_value = ContextTier::default().name())]
+        tier: ContextTier,
     },
     /// Search the notes
     Search {
@@ -74,9 +75,9 @@ enum Command {
         #[arg(required = true)]
         query: Vec<String>,
         #[command(flatten)]
-        place: Place,
+        place: NoteScopeArgs,
         #[command(flatten)]
-        choice: Choice,
+        choice: NoteFilterArgs,
         /// How many to show
         #[arg(long, default_value_t = 10)]
         limit: usize,
@@ -88,10 +89,10 @@ enum Command {
         /// What it says; left out, it is read from stdin
         text: Option<String>,
         #[command(flatten)]
-        place: Place,
+        place: NoteScopeArgs,
         /// What it is
-        #[arg(long, value_parser = one_of(&Kind::ALL, Kind::name), default_value = Kind::default().name())]
-        kind: Kind,
+        #[arg(long, value_parser = one_of(&NoteKind::ALL, NoteKind::name), default_value = NoteKind::default().name())]
+        kind: NoteKind,
         /// Topic whose folder it goes to
         #[arg(long)]
         topic: Option<String>,
@@ -121,9 +122,9 @@ enum Command {
     /// List the notes, newest first
     List {
         #[command(flatten)]
-        place: Place,
+        place: NoteScopeArgs,
         #[command(flatten)]
-        choice: Choice,
+        choice: NoteFilterArgs,
         /// How many to show
         #[arg(long, default_value_t = 50)]
         limit: usize,
@@ -131,7 +132,7 @@ enum Command {
 }
 
 #[derive(Debug, clap::Args)]
-struct Place {
+struct NoteScopeArgs {
     /// Workspace, where the root has several
     #[arg(long)]
     workspace: Option<String>,
@@ -144,7 +145,7 @@ struct Place {
 }
 
 #[derive(Debug, clap::Args)]
-struct Choice {
+struct NoteFilterArgs {
     /// Only notes of this kind: note, decision, lesson, plan or overview
     #[arg(long, value_parser = ["note", "decision", "lesson", "plan", "overview"])]
     kind: Option<String>,
@@ -155,7 +156,7 @@ struct Choice {
 
 // === impl Workspace ===
 
-impl Workspace {
+impl WorkspaceArgs {
     /// Runs one command.
     pub fn run(self, env: &Env) -> anyhow::Result<()> {
         let home = Home::find(env)?;
@@ -175,33 +176,33 @@ impl Workspace {
 
     /// Returns what there is to say, if stdout is not the protocol's.
     fn answer(self, root: &Path, home: &Path) -> anyhow::Result<Option<String>> {
-        let memory = Memory::new(Some(root), home);
-        let mut bar = Bar::new("indexing notes");
-        let mut progress = |Progress { done, total }: Progress| bar.show(done, total);
+        let memory = WorkspaceMemory::new(Some(root), home);
+        let mut bar = ProgressBar::new("indexing notes");
+        let mut progress = |IndexProgress { done, total }: IndexProgress| bar.show(done, total);
         let (answer, text): (Value, fn(&Value) -> anyhow::Result<String>) = match self.command {
-            Command::Mcp => return serve(root, home).map(|()| None),
-            Command::Context { place, topics, only_topics, status, tags, category, tier } => {
+            WorkspaceCommand::Mcp => return serve(root, home).map(|()| None),
+            WorkspaceCommand::Context { place, topics, only_topics, status, tags, category, tier } => {
                 let scope = place.into();
                 let context =
-                    Context { scope, topics, only_topics, statuses: status, tags, categories: category, tier };
+                    ContextQuery { scope, topics, only_topics, statuses: status, tags, categories: category, tier };
                 (memory.context(&context, &mut progress)?, show::context)
             }
-            Command::Search { query, place, choice: Choice { kind, tags }, limit } => {
+            WorkspaceCommand::Search { query, place, choice: NoteFilterArgs { kind, tags }, limit } => {
                 let search = Search { query: query.join(" "), scope: place.into(), kind, tags, limit: Some(limit) };
                 (memory.search(&search, &mut progress)?, show::search)
             }
-            Command::Remember { title, text, place, kind, topic, tags, status } => {
+            WorkspaceCommand::Remember { title, text, place, kind, topic, tags, status } => {
                 let text = text.map_or_else(from_stdin, Ok)?;
-                let note = Remember { title, text, kind, scope: place.into(), topic, tags, status };
+                let note = NewNote { title, text, kind, scope: place.into(), topic, tags, status };
                 (memory.remember(&note, &mut progress)?, show::remembered)
             }
-            Command::Forget { path } => (forget(&memory, &path, &mut progress)?, show::forgotten),
-            Command::Restore { id: Some(id) } => {
+            WorkspaceCommand::Forget { path } => (forget(&memory, &path, &mut progress)?, show::forgotten),
+            WorkspaceCommand::Restore { id: Some(id) } => {
                 let path = Forgotten::restore(home, &id)?;
                 (json!(NoteRestored { restored: path.to_string_lossy().into_owned() }), show::restored)
             }
-            Command::Restore { id: None } => (json!(Forgotten::all(home)), show::attic),
-            Command::Index { rebuild } => {
+            WorkspaceCommand::Restore { id: None } => (json!(Forgotten::all(home)), show::attic),
+            WorkspaceCommand::Index { rebuild } => {
                 let indexed = if rebuild { memory.rebuild(&mut progress)? } else { memory.index(&mut progress)? };
                 let answer = IndexAnswer {
                     root: root.to_string_lossy().into_owned(),
@@ -213,8 +214,8 @@ impl Workspace {
                 };
                 (json!(answer), show::indexed)
             }
-            Command::List { place, choice: Choice { kind, tags }, limit } => {
-                let listing = Listing { scope: place.into(), kind, tags, limit };
+            WorkspaceCommand::List { place, choice: NoteFilterArgs { kind, tags }, limit } => {
+                let listing = NoteListQuery { scope: place.into(), kind, tags, limit };
                 (memory.list(&listing, &mut progress)?, show::list)
             }
         };
@@ -225,7 +226,7 @@ impl Workspace {
 
 /// Serves until stdin ends. The log goes to stderr, and is silent unless something is wrong.
 fn serve(root: &Path, home: &Path) -> anyhow::Result<()> {
-    let log = Log::start(LevelFilter::WARN, io::stderr().is_terminal() && say::colour());
+    let log = DaemonLog::start(LevelFilter::WARN, io::stderr().is_terminal() && say::colour());
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().context("cannot start the runtime")?;
     let outcome = runtime.block_on(kit::serve_stdio(Arc::new(memory::server(Some(root), home))));
@@ -236,7 +237,11 @@ fn serve(root: &Path, home: &Path) -> anyhow::Result<()> {
 }
 
 /// A person types a path as their shell completes it, from the current folder, or as a search has shown it.
-fn forget(memory: &Memory, path: &str, progress: &mut dyn FnMut(Progress)) -> Result<Value, Trouble> {
+fn forget(
+    memory: &WorkspaceMemory,
+    path: &str,
+    progress: &mut dyn FnMut(IndexProgress),
+) -> Result<Value, WorkspaceError> {
     let absolute = Path::new(path).canonicalize().ok().and_then(|path| path.into_os_string().into_string().ok());
     memory.forget(absolute.as_deref().unwrap_or(path), progress)
 }
@@ -253,8 +258,8 @@ fn from_stdin() -> anyhow::Result<String> {
     Ok(text)
 }
 
-impl From<Place> for Scope {
-    fn from(Place { workspace, domain, repository }: Place) -> Self {
+impl From<NoteScopeArgs> for NoteScope {
+    fn from(NoteScopeArgs { workspace, domain, repository }: NoteScopeArgs) -> Self {
         Self { workspace, domain, repository }
     }
 }

@@ -10,22 +10,22 @@ use std::{
 use bytes::BytesMut;
 use prism_core::{
     mcp::Method,
-    wire::{Kind, Message},
+    wire::{Message, MessageKind},
 };
 use serde_json::Value;
 
-use super::{Fault, talk};
-use prism_mcp::kit::{Gate, Pass};
+use super::{DemoFault, talk};
+use prism_mcp::kit::{LineVerdict, StdioInterceptor};
 
 /// The gate of a server with a fault, and the record of what has come through it.
-pub(super) struct Faulty {
-    fault: Fault,
+pub(super) struct FaultInterceptor {
+    fault: DemoFault,
     record: Option<File>,
-    seen: Mutex<Seen>,
+    seen: Mutex<FaultState>,
 }
 
 #[derive(Default)]
-struct Seen {
+struct FaultState {
     /// Calls of tools that have no answer yet, by the text of their id.
     calls: HashSet<String>,
     /// The questions that come after the answers to these calls.
@@ -38,57 +38,59 @@ struct Seen {
 /// UTF-8, a blank line, and JSON that is no message.
 const NOISE: &[u8] = b"> demo listening\n{\"level\":\"info\",\"text\":\"\xff\n\n[]\n42\n";
 
-impl Faulty {
-    pub(super) fn new(fault: Fault, record: Option<File>) -> Self {
+impl FaultInterceptor {
+    pub(super) fn new(fault: DemoFault, record: Option<File>) -> Self {
         Self { fault, record, seen: Mutex::default() }
     }
 
-    fn seen(&self) -> MutexGuard<'_, Seen> {
+    fn seen(&self) -> MutexGuard<'_, FaultState> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn admit_message(&self, message: &Message) -> Pass {
+    fn admit_message(&self, message: &Message) -> LineVerdict {
         match (self.fault, message.kind()) {
-            (Fault::Deaf, Kind::Request(Method::Initialize)) => Pass::Last,
-            (Fault::Mute, Kind::Request(Method::ToolsCall)) => Pass::Never,
-            (Fault::HalfLine, Kind::Request(Method::ToolsCall)) => {
+            (DemoFault::Deaf, MessageKind::Request(Method::Initialize)) => LineVerdict::Last,
+            (DemoFault::Mute, MessageKind::Request(Method::ToolsCall)) => LineVerdict::Never,
+            (DemoFault::HalfLine, MessageKind::Request(Method::ToolsCall)) => {
                 self.seen().calls.extend(message.id().map(str::to_owned));
-                Pass::On
+                LineVerdict::On
             }
             // In the modern era there is no way to ask that late.
-            (Fault::LateAsk, Kind::Request(Method::ToolsCall)) if message.params().meta_version.is_none() => {
+            (DemoFault::LateAsk, MessageKind::Request(Method::ToolsCall))
+                if message.params().meta_version.is_none() =>
+            {
                 let params: Option<Value> = message.params_text().and_then(|text| serde_json::from_str(text).ok());
                 if let (Some(id), Some(params)) = (message.id(), params.filter(|params| params["name"] == "ask")) {
                     self.seen().late.insert(id.to_owned(), talk::late_question(&params["arguments"]));
                 }
-                Pass::On
+                LineVerdict::On
             }
-            _ => Pass::On,
+            _ => LineVerdict::On,
         }
     }
 }
 
-impl Gate for Faulty {
-    fn admit(&self, line: &[u8]) -> io::Result<Pass> {
+impl StdioInterceptor for FaultInterceptor {
+    fn admit(&self, line: &[u8]) -> io::Result<LineVerdict> {
         if let Some(mut file) = self.record.as_ref() {
             // Before the line is acted on: a test that has seen the answer finds the request in the file.
             file.write_all(&[line, b"\n"].concat())?;
         }
-        if self.fault == Fault::None {
-            return Ok(Pass::On);
+        if self.fault == DemoFault::None {
+            return Ok(LineVerdict::On);
         }
         let message = Message::parse(bytes::Bytes::copy_from_slice(line));
-        Ok(message.map_or(Pass::On, |message| self.admit_message(&message)))
+        Ok(message.map_or(LineVerdict::On, |message| self.admit_message(&message)))
     }
 
     fn put(&self, message: &[u8], to: &mut BytesMut) {
         let put = |message: &[u8], to: &mut BytesMut| ().put(message, to);
         match self.fault {
-            Fault::Garbage => {
+            DemoFault::Garbage => {
                 to.extend_from_slice(NOISE);
                 put(message, to);
             }
-            Fault::HalfLine => {
+            DemoFault::HalfLine => {
                 let mut seen = self.seen();
                 if seen.silent {
                     return;
@@ -101,14 +103,14 @@ impl Gate for Faulty {
                     false => put(message, to),
                 }
             }
-            Fault::LateAsk => {
+            DemoFault::LateAsk => {
                 put(message, to);
                 let question = id_of(message).and_then(|id| self.seen().late.remove(&id));
                 if let Some(question) = question {
                     put(question.to_string().as_bytes(), to);
                 }
             }
-            Fault::None | Fault::Deaf | Fault::DieAtStart | Fault::Mute => put(message, to),
+            DemoFault::None | DemoFault::Deaf | DemoFault::DieAtStart | DemoFault::Mute => put(message, to),
         }
     }
 }

@@ -4,8 +4,8 @@ use std::sync::{Arc, atomic::Ordering};
 
 use serde_json::{Map, Value, json};
 
-use super::State;
-use prism_mcp::kit::{Call, Completion, Completions, Failure, Prompts, Resources};
+use super::DemoState;
+use prism_mcp::kit::{CallFailure, CompletionRequest, Completions, Prompts, Resources, ServerCall};
 
 pub(super) const COUNTER: &str = "demo://counter";
 const HELLO: &str = "demo://hello";
@@ -16,13 +16,13 @@ const ITEM_TEMPLATE: &str = "demo://item/{id}";
 const NAMES: [&str; 5] = ["Ada", "Alan", "Barbara", "Edsger", "Grace"];
 const ITEMS: [&str; 3] = ["1", "2", "10"];
 
-pub(super) struct Shelf(pub(super) Arc<State>);
+pub(super) struct DemoResources(pub(super) Arc<DemoState>);
 
-impl Resources for Shelf {
+impl Resources for DemoResources {
     const LIST_CHANGES: bool = true;
     const KEEP_MS: u32 = 60_000;
 
-    async fn list(&self, _: &Call) -> Result<Vec<Value>, Failure> {
+    async fn list(&self, _: &ServerCall) -> Result<Vec<Value>, CallFailure> {
         let text = "text/plain";
         Ok(vec![
             json!({"uri": HELLO, "name": "hello", "description": "A greeting.", "mimeType": text}),
@@ -36,12 +36,12 @@ impl Resources for Shelf {
         })]
     }
 
-    async fn read(&self, uri: &str, _: &Call) -> Result<Vec<Value>, Failure> {
+    async fn read(&self, uri: &str, _: &ServerCall) -> Result<Vec<Value>, CallFailure> {
         let text = match uri {
             HELLO => "Hello from prism-demo.".to_owned(),
             COUNTER => self.0.counter.load(Ordering::Relaxed).to_string(),
             item if is_item(item) => format!("This is item {}.", item.trim_start_matches(ITEM)),
-            _ => return Err(Failure::no_resource(uri)),
+            _ => return Err(CallFailure::no_resource(uri)),
         };
         Ok(vec![json!({"uri": uri, "mimeType": "text/plain", "text": text})])
     }
@@ -55,9 +55,9 @@ fn is_item(uri: &str) -> bool {
     uri.strip_prefix(ITEM).is_some_and(|id| !id.is_empty())
 }
 
-pub(super) struct Greetings;
+pub(super) struct DemoPrompts;
 
-impl Prompts for Greetings {
+impl Prompts for DemoPrompts {
     const LIST_CHANGES: bool = true;
 
     fn list(&self) -> Vec<Value> {
@@ -68,12 +68,12 @@ impl Prompts for Greetings {
         })]
     }
 
-    async fn get(&self, name: &str, arguments: Map<String, Value>, _: &Call) -> Result<Value, Failure> {
+    async fn get(&self, name: &str, arguments: Map<String, Value>, _: &ServerCall) -> Result<Value, CallFailure> {
         if name != "greet" {
-            return Err(Failure::invalid("unknown prompt"));
+            return Err(CallFailure::invalid("unknown prompt"));
         }
         let Some(name) = arguments.get("name").and_then(Value::as_str) else {
-            return Err(Failure::invalid("argument name is missing"));
+            return Err(CallFailure::invalid("argument name is missing"));
         };
         Ok(json!({
             "description": "Greets someone.",
@@ -82,14 +82,14 @@ impl Prompts for Greetings {
     }
 }
 
-pub(super) struct Suggestions;
+pub(super) struct DemoCompletions;
 
-impl Completions for Suggestions {
-    async fn complete(&self, asked: &Completion) -> Result<Vec<String>, Failure> {
+impl Completions for DemoCompletions {
+    async fn complete(&self, asked: &CompletionRequest) -> Result<Vec<String>, CallFailure> {
         let known: &[&str] = match (asked.is_prompt, asked.of.as_str(), asked.argument.as_str()) {
             (true, "greet", "name") => &NAMES,
             (false, ITEM_TEMPLATE, "id") => &ITEMS,
-            _ => return Err(Failure::invalid("nothing to complete there")),
+            _ => return Err(CallFailure::invalid("nothing to complete there")),
         };
         let alike = known.iter().filter(|value| value.starts_with(&asked.begun));
         Ok(alike.map(|value| (*value).to_owned()).collect())

@@ -7,20 +7,20 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{
-    Fault, State,
-    tools::{MAX_TEXT_BYTES, Nothing, filler, pause, tool},
+    DemoFault, DemoState,
+    tools::{IgnoredArguments, MAX_TEXT_BYTES, filler, pause, tool},
 };
-use prism_mcp::kit::{Call, Failure, Level, Question, Reply, Server, Tool};
+use prism_mcp::kit::{BuiltinServer, CallFailure, ClientQuestion, LogLevel, ServerCall, ToolReply, TypedTool};
 
-pub(super) fn add(server: Server, state: &Arc<State>) -> Server {
+pub(super) fn add(server: BuiltinServer, state: &Arc<DemoState>) -> BuiltinServer {
     server
-        .tool(Progress)
-        .tool(Log)
-        .tool(Stream)
-        .tool(Ask(state.clone()))
-        .tool(Sample)
-        .tool(Visit(state.clone()))
-        .tool(PingClient)
+        .tool(ProgressTool)
+        .tool(LogTool)
+        .tool(StreamTool)
+        .tool(AskTool(state.clone()))
+        .tool(SampleTool)
+        .tool(VisitTool(state.clone()))
+        .tool(PingClientTool)
 }
 
 const LOGGER: &str = "prism-demo";
@@ -28,7 +28,7 @@ const LOGGER: &str = "prism-demo";
 /// Blocks of one answer. Beyond it the call fails.
 const MAX_CHUNKS: u64 = 10_000;
 
-struct Progress;
+struct ProgressTool;
 
 #[derive(Deserialize, JsonSchema)]
 struct ProgressArguments {
@@ -41,7 +41,7 @@ struct ProgressArguments {
 }
 
 tool!(
-    Progress: ProgressArguments, "progress", "Progress",
+    ProgressTool: ProgressArguments, "progress", "Progress",
     "Reports `steps` steps of `ms` milliseconds, with `text` as their message, and says it back.",
     |self, it, call| {
         let text = it.text.unwrap_or_default();
@@ -50,16 +50,16 @@ tool!(
             call.room().await;
             call.progress(step, Some(it.steps), &text);
         }
-        Ok(Reply::text(if text.is_empty() { format!("{} steps done", it.steps) } else { text }))
+        Ok(ToolReply::text(if text.is_empty() { format!("{} steps done", it.steps) } else { text }))
     }
 );
 
-struct Log;
+struct LogTool;
 
 #[derive(Deserialize, JsonSchema)]
 struct LogArguments {
     /// How grave; info if left out.
-    level: Option<Grade>,
+    level: Option<DemoLogLevel>,
     /// How many notes; 1 if left out.
     count: Option<u64>,
     /// What each says.
@@ -68,7 +68,7 @@ struct LogArguments {
 
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Grade {
+enum DemoLogLevel {
     Debug,
     Info,
     Notice,
@@ -79,25 +79,25 @@ enum Grade {
     Emergency,
 }
 
-impl Grade {
-    fn level(self) -> Level {
+impl DemoLogLevel {
+    fn level(self) -> LogLevel {
         match self {
-            Self::Debug => Level::Debug,
-            Self::Info => Level::Info,
-            Self::Notice => Level::Notice,
-            Self::Warning => Level::Warning,
-            Self::Error => Level::Error,
-            Self::Critical => Level::Critical,
-            Self::Alert => Level::Alert,
-            Self::Emergency => Level::Emergency,
+            Self::Debug => LogLevel::Debug,
+            Self::Info => LogLevel::Info,
+            Self::Notice => LogLevel::Notice,
+            Self::Warning => LogLevel::Warning,
+            Self::Error => LogLevel::Error,
+            Self::Critical => LogLevel::Critical,
+            Self::Alert => LogLevel::Alert,
+            Self::Emergency => LogLevel::Emergency,
         }
     }
 }
 
-tool!(Log: LogArguments, "log", "Log", "Logs `count` notes, if the level is not below the one set.", |self, it, call| {
-    let level = it.level.unwrap_or(Grade::Info).level();
+tool!(LogTool: LogArguments, "log", "Log", "Logs `count` notes, if the level is not below the one set.", |self, it, call| {
+    let level = it.level.unwrap_or(DemoLogLevel::Info).level();
     if !call.wants(level) {
-        return Ok(Reply::text("0 notes sent"));
+        return Ok(ToolReply::text("0 notes sent"));
     }
     let count = it.count.unwrap_or(1);
     for i in 1..=count {
@@ -105,10 +105,10 @@ tool!(Log: LogArguments, "log", "Log", "Logs `count` notes, if the level is not 
         call.room().await;
         call.log(level, Some(LOGGER), data.into(), None);
     }
-    Ok(Reply::text(format!("{count} notes sent")))
+    Ok(ToolReply::text(format!("{count} notes sent")))
 });
 
-struct Stream;
+struct StreamTool;
 
 #[derive(Deserialize, JsonSchema)]
 struct StreamArguments {
@@ -121,11 +121,11 @@ struct StreamArguments {
 }
 
 tool!(
-    Stream: StreamArguments, "stream", "Large answer",
+    StreamTool: StreamArguments, "stream", "Large answer",
     "Answers `chunks` blocks of `bytes` bytes, and reports each as it is made.",
     |self, it, call| {
         if it.chunks > MAX_CHUNKS || it.chunks.saturating_mul(it.bytes) > MAX_TEXT_BYTES {
-            return Err(Failure::trouble(format!("at most {MAX_CHUNKS} chunks, and {MAX_TEXT_BYTES} bytes in all")));
+            return Err(CallFailure::trouble(format!("at most {MAX_CHUNKS} chunks, and {MAX_TEXT_BYTES} bytes in all")));
         }
         let mut blocks = Vec::new();
         for chunk in 1..=it.chunks {
@@ -134,16 +134,16 @@ tool!(
             call.room().await;
             call.progress(chunk, Some(it.chunks), &format!("chunk {chunk} of {}", it.chunks));
         }
-        Ok(Reply::blocks(blocks))
+        Ok(ToolReply::blocks(blocks))
     }
 );
 
-struct Ask(Arc<State>);
+struct AskTool(Arc<DemoState>);
 
 #[derive(Deserialize, JsonSchema)]
 struct AskArguments {
     /// Which kind of question.
-    kind: Kind,
+    kind: AskKind,
     /// The question.
     text: String,
     /// A second question, put at the same time.
@@ -152,27 +152,27 @@ struct AskArguments {
 
 #[derive(Clone, Copy, Deserialize, JsonSchema, PartialEq, Eq)]
 #[serde(rename_all = "snake_case")]
-enum Kind {
+enum AskKind {
     Sampling,
     Elicitation,
     Roots,
 }
 
 tool!(
-    Ask: AskArguments, "ask", "Ask",
+    AskTool: AskArguments, "ask", "Ask",
     "Asks the client, with `also` two things at once, and answers what it replied.",
     |self, it, call| {
-        if self.0.fault == Fault::LateAsk {
-            return Ok(Reply::text("the question comes later"));
+        if self.0.fault == DemoFault::LateAsk {
+            return Ok(ToolReply::text("the question comes later"));
         }
         let mut questions = vec![question("first", it.kind, &it.text)];
         questions.extend(it.also.map(|also| question("second", it.kind, &also)));
         // In the legacy era whatever the client said it can do: a well-bred server would look first, but then nobody
         // would see how a question out of turn is refused.
         let results = call.insist(questions).await?;
-        Ok(Reply::text(match &results[..] {
+        Ok(ToolReply::text(match &results[..] {
             [result] => match result["content"]["text"].as_str() {
-                Some(text) if it.kind == Kind::Sampling => text.to_owned(),
+                Some(text) if it.kind == AskKind::Sampling => text.to_owned(),
                 // The other kinds give objects, which are shown as they came.
                 _ => result.to_string(),
             },
@@ -181,26 +181,26 @@ tool!(
     }
 );
 
-fn question(key: &'static str, kind: Kind, text: &str) -> Question {
+fn question(key: &'static str, kind: AskKind, text: &str) -> ClientQuestion {
     let (method, params) = match kind {
-        Kind::Sampling => {
+        AskKind::Sampling => {
             let content = json!({"type": "text", "text": text});
             let messages = json!([{"role": "user", "content": content}]);
             ("sampling/createMessage", json!({"messages": messages, "maxTokens": 100}))
         }
-        Kind::Elicitation => {
+        AskKind::Elicitation => {
             let schema = json!({"type": "object", "properties": {"answer": {"type": "string"}}});
             ("elicitation/create", json!({"message": text, "requestedSchema": schema}))
         }
-        Kind::Roots => ("roots/list", Value::Null),
+        AskKind::Roots => ("roots/list", Value::Null),
     };
-    Question { key, method, params }
+    ClientQuestion { key, method, params }
 }
 
 /// The request that follows the answer to a call of `ask` with these arguments.
 pub(super) fn late_question(arguments: &Value) -> Value {
-    let kind = Kind::deserialize(&arguments["kind"]).unwrap_or(Kind::Roots);
-    let Question { method, params, .. } = question("first", kind, arguments["text"].as_str().unwrap_or_default());
+    let kind = AskKind::deserialize(&arguments["kind"]).unwrap_or(AskKind::Roots);
+    let ClientQuestion { method, params, .. } = question("first", kind, arguments["text"].as_str().unwrap_or_default());
     let mut request = json!({"jsonrpc": "2.0", "id": 0, "method": method});
     if !params.is_null() {
         request["params"] = params;
@@ -208,7 +208,7 @@ pub(super) fn late_question(arguments: &Value) -> Value {
     request
 }
 
-struct Sample;
+struct SampleTool;
 
 #[derive(Deserialize, JsonSchema)]
 struct SampleArguments {
@@ -216,13 +216,13 @@ struct SampleArguments {
     prompt: String,
 }
 
-tool!(Sample: SampleArguments, "sample", "Sample", "Asks the client's model, and answers its text.", |self, it, call| {
-    let Question { key, method, params } = question("sample", Kind::Sampling, &it.prompt);
+tool!(SampleTool: SampleArguments, "sample", "Sample", "Asks the client's model, and answers its text.", |self, it, call| {
+    let ClientQuestion { key, method, params } = question("sample", AskKind::Sampling, &it.prompt);
     let result = call.ask(key, method, params).await?;
-    Ok(Reply::text(result["content"]["text"].as_str().map_or_else(|| result.to_string(), str::to_owned)))
+    Ok(ToolReply::text(result["content"]["text"].as_str().map_or_else(|| result.to_string(), str::to_owned)))
 });
 
-struct Visit(Arc<State>);
+struct VisitTool(Arc<DemoState>);
 
 #[derive(Deserialize, JsonSchema)]
 struct VisitArguments {
@@ -231,30 +231,30 @@ struct VisitArguments {
 }
 
 tool!(
-    Visit: VisitArguments, "visit", "Visit",
+    VisitTool: VisitArguments, "visit", "Visit",
     "Wants a page opened, and is content when it is called again for it.",
     |self, it, call| {
         let mut page = json!({"mode": "url", "url": it.url, "message": "Please open this page."});
         if call.is_modern() {
-            return Ok(Reply::text(call.ask("page", "elicitation/create", page).await?.to_string()));
+            return Ok(ToolReply::text(call.ask("page", "elicitation/create", page).await?.to_string()));
         }
         let mut opened = self.0.opened.lock().unwrap_or_else(PoisonError::into_inner);
         if opened.remove(&it.url) {
-            return Ok(Reply::text(format!("{} was opened", it.url)));
+            return Ok(ToolReply::text(format!("{} was opened", it.url)));
         }
         opened.insert(it.url);
         page["elicitationId"] = "visit-1".into();
         let data = json!({"elicitations": [page]});
-        Err(Failure::error(-32042, "a page must be opened first").with_data(data))
+        Err(CallFailure::error(-32042, "a page must be opened first").with_data(data))
     }
 );
 
-struct PingClient;
+struct PingClientTool;
 
-tool!(PingClient: Nothing, "ping_client", "Ping", "Pings the client, and answers when it did.", |self, _, call| {
+tool!(PingClientTool: IgnoredArguments, "ping_client", "Ping", "Pings the client, and answers when it did.", |self, _, call| {
     if call.is_modern() {
-        return Err(Failure::trouble("2026-07-28 has no ping"));
+        return Err(CallFailure::trouble("2026-07-28 has no ping"));
     }
     call.ask("ping", "ping", Value::Null).await?;
-    Ok(Reply::text("pong"))
+    Ok(ToolReply::text("pong"))
 });

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 
 /// Feeds the lines to a server and returns all it wrote until they ended.
-async fn written(server: &Arc<Server>, eras: Eras, fault: Fault, lines: &[Value]) -> String {
+async fn written(server: &Arc<BuiltinServer>, eras: Eras, fault: DemoFault, lines: &[Value]) -> String {
     let mut input = String::new();
     for line in lines {
         let mut line = line.clone();
@@ -14,12 +14,12 @@ async fn written(server: &Arc<Server>, eras: Eras, fault: Fault, lines: &[Value]
         input.push_str(&format!("{line}\n"));
     }
     let mut output = Vec::new();
-    kit::serve(server.clone(), eras, input.as_bytes(), &mut output, &Faulty::new(fault, None)).await.unwrap();
+    kit::serve(server.clone(), eras, input.as_bytes(), &mut output, &FaultInterceptor::new(fault, None)).await.unwrap();
     String::from_utf8_lossy(&output).into_owned()
 }
 
 async fn messages(eras: Eras, lines: &[Value]) -> Vec<Value> {
-    let written = written(&server(Fault::None), eras, Fault::None, lines).await;
+    let written = written(&server(DemoFault::None), eras, DemoFault::None, lines).await;
     written.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
@@ -46,7 +46,7 @@ async fn called(name: &str, arguments: Value) -> String {
 
 #[test]
 fn every_tool_explains_itself() {
-    let tools = server(Fault::None).tool_entries();
+    let tools = server(DemoFault::None).tool_entries();
     assert!(tools.len() > 20);
     let route = tools.iter().find(|tool| tool["name"] == "route").unwrap();
     assert_eq!(route["inputSchema"]["properties"]["region"]["x-mcp-header"], "Region");
@@ -122,12 +122,12 @@ async fn an_update_goes_to_subscribers_only() {
 
 #[tokio::test]
 async fn two_questions_are_asked_at_once_and_half_an_answer_is_kept() {
-    let server = server(Fault::None);
+    let server = server(DemoFault::None);
     let ask = async |more: Value| {
         let mut request = tool(1, "ask", json!({"kind": "elicitation", "text": "a?", "also": "b?"}));
         request["params"].as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let request = modern(request, json!({"elicitation": {}}));
-        let told = written(&server, Eras::Modern, Fault::None, &[request]).await;
+        let told = written(&server, Eras::Modern, DemoFault::None, &[request]).await;
         serde_json::from_str::<Value>(&told).unwrap()["result"].take()
     };
     let first = ask(json!({})).await;
@@ -161,13 +161,13 @@ async fn each_fault_shows_in_what_is_written() {
     let ping = json!({"id": 1, "method": "ping"});
     let pong = "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n";
     let all = [ping.clone(), tool(2, "whoami", json!({})), ping.clone()];
-    let told = async |fault: Fault, lines: &[Value]| written(&server(fault), Eras::Legacy, fault, lines).await;
-    assert_eq!(told(Fault::Mute, &all).await, [pong, pong].concat());
-    let half = told(Fault::HalfLine, &all).await;
+    let told = async |fault: DemoFault, lines: &[Value]| written(&server(fault), Eras::Legacy, fault, lines).await;
+    assert_eq!(told(DemoFault::Mute, &all).await, [pong, pong].concat());
+    let half = told(DemoFault::HalfLine, &all).await;
     let half = half.strip_prefix(pong).unwrap();
     assert!(half.starts_with("{\"jsonrpc\":\"2.0\",\"id\":2,\"result\":") && !half.contains('\n'), "{half}");
-    assert!(told(Fault::Garbage, &[ping]).await.ends_with(&["\n\n[]\n42\n", pong].concat()));
-    let late = told(Fault::LateAsk, &[tool(1, "ask", json!({"kind": "roots", "text": ""}))]).await;
+    assert!(told(DemoFault::Garbage, &[ping]).await.ends_with(&["\n\n[]\n42\n", pong].concat()));
+    let late = told(DemoFault::LateAsk, &[tool(1, "ask", json!({"kind": "roots", "text": ""}))]).await;
     let (answer, question) = late.split_once('\n').unwrap();
     assert!(answer.contains("the question comes later"), "{answer}");
     assert_eq!(question, "{\"id\":0,\"jsonrpc\":\"2.0\",\"method\":\"roots/list\"}\n");

@@ -10,8 +10,8 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 
-use super::{State, shelf};
-use prism_mcp::kit::{Call, Failure, Reply, Server, Tool};
+use super::{DemoState, shelf};
+use prism_mcp::kit::{BuiltinServer, CallFailure, ServerCall, ToolReply, TypedTool};
 
 /// Declares a tool: its type and that of its arguments, its name, what it is called and does, and how.
 macro_rules! tool {
@@ -19,44 +19,44 @@ macro_rules! tool {
         $tool:ty: $type:ty, $name:literal, $title:literal, $about:literal,
         |$self:ident, $arguments:pat_param, $call:pat_param| $body:block
     ) => {
-        impl Tool for $tool {
+        impl TypedTool for $tool {
             type Arguments = $type;
             const NAME: &'static str = $name;
             const TITLE: &'static str = $title;
             const DESCRIPTION: &'static str = $about;
 
-            async fn call(&$self, $arguments: $type, $call: &Call) -> Result<Reply, Failure> $body
+            async fn call(&$self, $arguments: $type, $call: &ServerCall) -> Result<ToolReply, CallFailure> $body
         }
     };
 }
 pub(super) use tool;
 
-pub(super) fn add(server: Server, state: &Arc<State>) -> Server {
+pub(super) fn add(server: BuiltinServer, state: &Arc<DemoState>) -> BuiltinServer {
     server
-        .tool(Echo)
-        .tool(Slow)
-        .tool(Route)
-        .tool(Show)
-        .tool(Fail)
-        .tool(Trouble)
-        .tool(Touch(state.clone()))
-        .tool(Change(state.clone()))
-        .tool(Later(state.clone()))
-        .tool(WhoAmI)
-        .tool(Crash)
-        .tool(Stderr)
-        .tool(Big)
-        .tool(Caps)
-        .tool(Subscriptions)
+        .tool(EchoTool)
+        .tool(SlowTool)
+        .tool(RouteTool)
+        .tool(ShowTool)
+        .tool(FailTool)
+        .tool(TroubleTool)
+        .tool(TouchTool(state.clone()))
+        .tool(ChangeTool(state.clone()))
+        .tool(LaterTool(state.clone()))
+        .tool(WhoAmITool)
+        .tool(CrashTool)
+        .tool(StderrTool)
+        .tool(BigTool)
+        .tool(CapsTool)
+        .tool(SubscriptionsTool)
 }
 
 /// The longest text made to order. Beyond it the call fails: a typing error must not eat the machine.
 pub(super) const MAX_TEXT_BYTES: u64 = 256 << 20;
 
 #[derive(Deserialize, JsonSchema)]
-pub(super) struct Nothing {}
+pub(super) struct IgnoredArguments {}
 
-struct Echo;
+struct EchoTool;
 
 #[derive(Deserialize, JsonSchema)]
 struct EchoArguments {
@@ -66,14 +66,14 @@ struct EchoArguments {
     size: Option<u64>,
 }
 
-tool!(Echo: EchoArguments, "echo", "Echo", "Says it back; with `size`, that many bytes instead.", |self, it, _| {
+tool!(EchoTool: EchoArguments, "echo", "Echo", "Says it back; with `size`, that many bytes instead.", |self, it, _| {
     match it.size {
-        Some(bytes) => filler(bytes).map(Reply::text),
-        None => Ok(Reply::text(it.text)),
+        Some(bytes) => filler(bytes).map(ToolReply::text),
+        None => Ok(ToolReply::text(it.text)),
     }
 });
 
-struct Slow;
+struct SlowTool;
 
 #[derive(Deserialize, JsonSchema)]
 struct SlowArguments {
@@ -83,12 +83,12 @@ struct SlowArguments {
     text: String,
 }
 
-tool!(Slow: SlowArguments, "slow", "Wait", "Says it back after `ms` milliseconds.", |self, it, _| {
+tool!(SlowTool: SlowArguments, "slow", "Wait", "Says it back after `ms` milliseconds.", |self, it, _| {
     pause(it.ms).await;
-    Ok(Reply::text(it.text))
+    Ok(ToolReply::text(it.text))
 });
 
-struct Route;
+struct RouteTool;
 
 #[derive(Deserialize, JsonSchema)]
 struct RouteArguments {
@@ -101,41 +101,41 @@ struct RouteArguments {
 }
 
 tool!(
-    Route: RouteArguments, "route", "Route",
+    RouteTool: RouteArguments, "route", "Route",
     "Answers where to; HTTP clients of the modern era say it in headers, too.",
     |self, it, _| {
-        Ok(Reply::text(format!("to {} with {}", it.region, json!(it.priority))))
+        Ok(ToolReply::text(format!("to {} with {}", it.region, json!(it.priority))))
     }
 );
 
-struct Show;
+struct ShowTool;
 
 #[derive(Deserialize, JsonSchema)]
 struct ShowArguments {
     /// Which kind of block.
-    kind: Block,
+    kind: ShowKind,
 }
 
 #[derive(Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum Block {
+enum ShowKind {
     Audio,
     ResourceLink,
     Structured,
     List,
 }
 
-tool!(Show: ShowArguments, "show", "Show", "Answers a block of that kind.", |self, it, _| {
-    let blocks = |block| Reply::blocks(vec![block]);
+tool!(ShowTool: ShowArguments, "show", "Show", "Answers a block of that kind.", |self, it, _| {
+    let blocks = |block| ToolReply::blocks(vec![block]);
     Ok(match it.kind {
-        Block::Audio => blocks(json!({"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"})),
-        Block::ResourceLink => blocks(json!({"type": "resource_link", "uri": "demo://hello", "name": "hello"})),
-        Block::Structured => Reply::blocks(Vec::new()).with_structured(json!({"sum": 3})),
-        Block::List => Reply::blocks(Vec::new()).with_structured(json!([1, 2])),
+        ShowKind::Audio => blocks(json!({"type": "audio", "data": "UklGRg==", "mimeType": "audio/wav"})),
+        ShowKind::ResourceLink => blocks(json!({"type": "resource_link", "uri": "demo://hello", "name": "hello"})),
+        ShowKind::Structured => ToolReply::blocks(Vec::new()).with_structured(json!({"sum": 3})),
+        ShowKind::List => ToolReply::blocks(Vec::new()).with_structured(json!([1, 2])),
     })
 });
 
-struct Fail;
+struct FailTool;
 
 #[derive(Deserialize, JsonSchema)]
 struct FailArguments {
@@ -143,11 +143,11 @@ struct FailArguments {
     code: i32,
 }
 
-tool!(Fail: FailArguments, "fail", "Fail", "Fails with `code`, as an error of the protocol.", |self, it, _| {
-    Err(Failure::error(it.code, "as you wish"))
+tool!(FailTool: FailArguments, "fail", "Fail", "Fails with `code`, as an error of the protocol.", |self, it, _| {
+    Err(CallFailure::error(it.code, "as you wish"))
 });
 
-struct Trouble;
+struct TroubleTool;
 
 #[derive(Deserialize, JsonSchema)]
 struct TextArguments {
@@ -155,11 +155,11 @@ struct TextArguments {
     text: String,
 }
 
-tool!(Trouble: TextArguments, "trouble", "Trouble", "Fails with `text`, as an error of the tool.", |self, it, _| {
-    Err(Failure::trouble(it.text))
+tool!(TroubleTool: TextArguments, "trouble", "Trouble", "Fails with `text`, as an error of the tool.", |self, it, _| {
+    Err(CallFailure::trouble(it.text))
 });
 
-struct Touch(Arc<State>);
+struct TouchTool(Arc<DemoState>);
 
 #[derive(Deserialize, JsonSchema)]
 struct TouchArguments {
@@ -167,45 +167,45 @@ struct TouchArguments {
     uri: String,
 }
 
-tool!(Touch: TouchArguments, "touch", "Touch", "Reports an update of `uri`, if it is subscribed to.", |self, it, _| {
+tool!(TouchTool: TouchArguments, "touch", "Touch", "Reports an update of `uri`, if it is subscribed to.", |self, it, _| {
     self.0.counter.fetch_add(u64::from(it.uri == shelf::COUNTER), Ordering::Relaxed);
     let told = self.0.notifier.updated(&it.uri);
-    Ok(Reply::text(if told > 0 { "update sent" } else { "not subscribed" }))
+    Ok(ToolReply::text(if told > 0 { "update sent" } else { "not subscribed" }))
 });
 
-struct Change(Arc<State>);
+struct ChangeTool(Arc<DemoState>);
 
 #[derive(Deserialize, JsonSchema)]
 struct ChangeArguments {
     /// Which list.
-    what: List,
+    what: ChangeableList,
 }
 
 #[derive(Clone, Copy, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
-enum List {
+enum ChangeableList {
     Tools,
     Prompts,
     Resources,
 }
 
-tool!(Change: ChangeArguments, "change", "Change", "Reports that a list changed.", |self, it, _| {
+tool!(ChangeTool: ChangeArguments, "change", "Change", "Reports that a list changed.", |self, it, _| {
     self.0.report_change(it.what);
-    Ok(Reply::text("change sent"))
+    Ok(ToolReply::text("change sent"))
 });
 
-struct Later(Arc<State>);
+struct LaterTool(Arc<DemoState>);
 
 #[derive(Deserialize, JsonSchema)]
 struct LaterArguments {
     /// How long to wait, in milliseconds.
     ms: u64,
     /// Which list.
-    what: List,
+    what: ChangeableList,
 }
 
 tool!(
-    Later: LaterArguments, "later", "Change later",
+    LaterTool: LaterArguments, "later", "Change later",
     "Answers at once, and reports that a list changed after `ms` milliseconds.",
     |self, it, _| {
         let state = self.0.clone();
@@ -213,17 +213,17 @@ tool!(
             pause(it.ms).await;
             state.report_change(it.what);
         });
-        Ok(Reply::text("the change comes later"))
+        Ok(ToolReply::text("the change comes later"))
     }
 );
 
-struct WhoAmI;
+struct WhoAmITool;
 
-tool!(WhoAmI: Nothing, "whoami", "Who am I", "Answers the process id.", |self, _, _| {
-    Ok(Reply::text(std::process::id().to_string()))
+tool!(WhoAmITool: IgnoredArguments, "whoami", "Who am I", "Answers the process id.", |self, _, _| {
+    Ok(ToolReply::text(std::process::id().to_string()))
 });
 
-struct Crash;
+struct CrashTool;
 
 #[derive(Deserialize, JsonSchema)]
 struct CrashArguments {
@@ -231,22 +231,22 @@ struct CrashArguments {
     code: Option<u64>,
 }
 
-tool!(Crash: CrashArguments, "crash", "Crash", "Exits with `code`, or 1, without an answer.", |self, it, call| {
+tool!(CrashTool: CrashArguments, "crash", "Crash", "Exits with `code`, or 1, without an answer.", |self, it, call| {
     // What was answered before it is not lost with it.
     call.drained().await;
     let code = it.code.and_then(|code| i32::try_from(code).ok());
     std::process::exit(code.unwrap_or(1))
 });
 
-struct Stderr;
+struct StderrTool;
 
-tool!(Stderr: TextArguments, "stderr", "Write to stderr", "Writes a line to stderr.", |self, it, _| {
+tool!(StderrTool: TextArguments, "stderr", "Write to stderr", "Writes a line to stderr.", |self, it, _| {
     // One write, so that the line arrives whole. A closed stderr is the tool's trouble, not the server's end.
     let written = io::stderr().write_all(format!("{}\n", it.text).as_bytes());
-    written.map(|()| Reply::text("written")).map_err(|error| Failure::trouble(error.to_string()))
+    written.map(|()| ToolReply::text("written")).map_err(|error| CallFailure::trouble(error.to_string()))
 });
 
-struct Big;
+struct BigTool;
 
 #[derive(Deserialize, JsonSchema)]
 struct BigArguments {
@@ -254,33 +254,33 @@ struct BigArguments {
     bytes: u64,
 }
 
-tool!(Big: BigArguments, "big", "Big answer", "Answers a text of that many bytes.", |self, it, _| {
-    filler(it.bytes).map(Reply::text)
+tool!(BigTool: BigArguments, "big", "Big answer", "Answers a text of that many bytes.", |self, it, _| {
+    filler(it.bytes).map(ToolReply::text)
 });
 
-struct Caps;
+struct CapsTool;
 
-tool!(Caps: Nothing, "caps", "Capabilities", "Answers what the client said of itself, as JSON.", |self, _, call| {
-    Ok(Reply::text(call.client().to_string()))
+tool!(CapsTool: IgnoredArguments, "caps", "Capabilities", "Answers what the client said of itself, as JSON.", |self, _, call| {
+    Ok(ToolReply::text(call.client().to_string()))
 });
 
-struct Subscriptions;
+struct SubscriptionsTool;
 
 tool!(
-    Subscriptions: Nothing, "subscriptions", "Subscriptions",
+    SubscriptionsTool: IgnoredArguments, "subscriptions", "Subscriptions",
     "Answers the subscribed URIs and the log level, as JSON.",
     |self, _, call| {
         let level = call.level().map(|level| level.name());
-        Ok(Reply::text(json!({"subscriptions": call.watched(), "level": level}).to_string()))
+        Ok(ToolReply::text(json!({"subscriptions": call.watched(), "level": level}).to_string()))
     }
 );
 
-impl State {
-    fn report_change(&self, list: List) {
+impl DemoState {
+    fn report_change(&self, list: ChangeableList) {
         match list {
-            List::Tools => self.notifier.tools_changed(),
-            List::Prompts => self.notifier.prompts_changed(),
-            List::Resources => self.notifier.resources_changed(),
+            ChangeableList::Tools => self.notifier.tools_changed(),
+            ChangeableList::Prompts => self.notifier.prompts_changed(),
+            ChangeableList::Resources => self.notifier.resources_changed(),
         };
     }
 }
@@ -292,9 +292,9 @@ pub(super) async fn pause(ms: u64) {
     }
 }
 
-pub(super) fn filler(bytes: u64) -> Result<String, Failure> {
+pub(super) fn filler(bytes: u64) -> Result<String, CallFailure> {
     match usize::try_from(bytes) {
         Ok(length) if bytes <= MAX_TEXT_BYTES => Ok("x".repeat(length)),
-        _ => Err(Failure::trouble(format!("at most {MAX_TEXT_BYTES} bytes"))),
+        _ => Err(CallFailure::trouble(format!("at most {MAX_TEXT_BYTES} bytes"))),
     }
 }

@@ -23,8 +23,8 @@ use tokio::{
 use uuid::Uuid;
 
 use prism_mcp::remote::{
-    Target,
-    headers::{self, Lane},
+    RemoteTarget,
+    headers::{self, ProtocolHeaders},
     reading,
 };
 
@@ -40,28 +40,28 @@ const MAX_ANSWER_BYTES: usize = 64 << 10;
 
 /// What rang.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Bell {
+pub(super) struct ShimBell {
     pub(super) text: String,
     pub(super) agent: String,
 }
 
 #[derive(Default)]
-pub(super) struct Bells {
-    state: State,
+pub(super) struct BellPoller {
+    state: BellPollerState,
 }
 
 #[derive(Default)]
-enum State {
+enum BellPollerState {
     /// Nobody wants to hear of bells, or the daemon has none.
     #[default]
     Off,
     Due(Instant),
-    Polling(JoinHandle<Heard>),
+    Polling(JoinHandle<BellPollOutcome>),
 }
 
 /// What came of a poll.
-enum Heard {
-    Bell(Bell),
+enum BellPollOutcome {
+    Bell(ShimBell),
     Nothing,
     /// It is not there now.
     Trouble,
@@ -71,36 +71,36 @@ enum Heard {
 
 // === impl Bells ===
 
-impl Bells {
+impl BellPoller {
     /// Begins to wait.
     pub(super) fn attend(&mut self) {
-        if matches!(self.state, State::Off) {
-            self.state = State::Due(Instant::now());
+        if matches!(self.state, BellPollerState::Off) {
+            self.state = BellPollerState::Due(Instant::now());
         }
     }
 
     /// The next bell. Cancel safe: a poll goes on in its own task.
-    pub(super) async fn next(&mut self, target: Option<&Arc<Target>>, instance: Uuid) -> Bell {
+    pub(super) async fn next(&mut self, target: Option<&Arc<RemoteTarget>>, instance: Uuid) -> ShimBell {
         loop {
             match &mut self.state {
-                State::Off => return pending().await,
-                State::Due(at) => {
+                BellPollerState::Off => return pending().await,
+                BellPollerState::Due(at) => {
                     sleep_until((*at).into()).await;
                     self.state = match target {
-                        Some(target) => State::Polling(tokio::spawn(poll(target.clone(), instance))),
-                        None => State::Due(Instant::now() + AFTER_TROUBLE),
+                        Some(target) => BellPollerState::Polling(tokio::spawn(poll(target.clone(), instance))),
+                        None => BellPollerState::Due(Instant::now() + AFTER_TROUBLE),
                     };
                 }
-                State::Polling(task) => {
-                    let heard = task.await.unwrap_or(Heard::Trouble);
+                BellPollerState::Polling(task) => {
+                    let heard = task.await.unwrap_or(BellPollOutcome::Trouble);
                     let now = Instant::now();
                     self.state = match &heard {
-                        Heard::Bell(_) => State::Due(now + AFTER_BELL),
-                        Heard::Nothing => State::Due(now),
-                        Heard::Trouble => State::Due(now + AFTER_TROUBLE),
-                        Heard::Never => State::Off,
+                        BellPollOutcome::Bell(_) => BellPollerState::Due(now + AFTER_BELL),
+                        BellPollOutcome::Nothing => BellPollerState::Due(now),
+                        BellPollOutcome::Trouble => BellPollerState::Due(now + AFTER_TROUBLE),
+                        BellPollOutcome::Never => BellPollerState::Off,
                     };
-                    if let Heard::Bell(bell) = heard {
+                    if let BellPollOutcome::Bell(bell) = heard {
                         return bell;
                     }
                 }
@@ -109,21 +109,21 @@ impl Bells {
     }
 }
 
-impl Drop for Bells {
+impl Drop for BellPoller {
     fn drop(&mut self) {
-        if let State::Polling(task) = &self.state {
+        if let BellPollerState::Polling(task) = &self.state {
             task.abort();
         }
     }
 }
 
-async fn poll(target: Arc<Target>, instance: Uuid) -> Heard {
+async fn poll(target: Arc<RemoteTarget>, instance: Uuid) -> BellPollOutcome {
     let mut parts = target.url.clone().into_parts();
     parts.path_and_query = PATH.parse().ok();
-    let Ok(url) = Uri::from_parts(parts) else { return Heard::Never };
+    let Ok(url) = Uri::from_parts(parts) else { return BellPollOutcome::Never };
     let asked = json!({ "instance": instance.to_string(), "hook": "channel", "timeout_s": POLL.as_secs() });
     let head = || {
-        let mut head = headers::of_get(&target, &Lane::default(), None);
+        let mut head = headers::of_get(&target, &ProtocolHeaders::default(), None);
         head.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         head
     };
@@ -136,19 +136,19 @@ async fn poll(target: Arc<Target>, instance: Uuid) -> Heard {
     match timeout(POLL + GRACE, asking).await {
         Ok(Some((200, answer))) => heard(&answer),
         // It does not know the verb, or what we say with it.
-        Ok(Some((400 | 405, _))) => Heard::Never,
+        Ok(Some((400 | 405, _))) => BellPollOutcome::Never,
         // The mesh itself gives its reasons in words.
-        Ok(Some((404, answer))) if !answer["error"]["code"].is_string() => Heard::Never,
-        _ => Heard::Trouble,
+        Ok(Some((404, answer))) if !answer["error"]["code"].is_string() => BellPollOutcome::Never,
+        _ => BellPollOutcome::Trouble,
     }
 }
 
-fn heard(answer: &Value) -> Heard {
+fn heard(answer: &Value) -> BellPollOutcome {
     let text = |name: &str| answer[name].as_str().unwrap_or_default().to_owned();
     match (answer["bell"].as_bool(), answer["why"].as_str()) {
-        (Some(true), _) => Heard::Bell(Bell { text: text("text"), agent: text("agent") }),
-        (_, Some("timeout")) => Heard::Nothing,
+        (Some(true), _) => BellPollOutcome::Bell(ShimBell { text: text("text"), agent: text("agent") }),
+        (_, Some("timeout")) => BellPollOutcome::Nothing,
         // Its agent has gone; another may come.
-        _ => Heard::Trouble,
+        _ => BellPollOutcome::Trouble,
     }
 }

@@ -8,15 +8,15 @@ use hyper::{
     HeaderMap, Method as Verb, Response,
     header::{HeaderValue, RETRY_AFTER},
 };
-use prism_core::wire::{Kind, Message};
+use prism_core::wire::{Message, MessageKind};
 use tokio::{sync::mpsc, time::timeout};
 
-use super::machine::{Says, Ticket};
+use super::machine::{ExchangeReport, Ticket};
 use prism_mcp::remote::{
-    Failure, Target,
-    headers::{self, Lane, SESSION_ID},
-    pool::Answer,
-    reading::{self, Content, Piece, Reading},
+    RemoteFailure, RemoteTarget,
+    headers::{self, ProtocolHeaders, SESSION_ID},
+    pool::PooledBody,
+    reading::{self, EventReader, ResponseContent, StreamPiece},
 };
 
 /// What is read of the body of a response that says no, and how long that may take.
@@ -24,13 +24,13 @@ const MAX_ERROR_BYTES: usize = 1 << 20;
 const ERROR_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Where to tell what came.
-pub(super) struct Voice {
+pub(super) struct ReportSender {
     pub(super) ticket: Ticket,
-    pub(super) reports: mpsc::Sender<(Ticket, Says)>,
+    pub(super) reports: mpsc::Sender<(Ticket, ExchangeReport)>,
 }
 
-impl Voice {
-    async fn say(&self, says: Says) {
+impl ReportSender {
+    async fn say(&self, says: ExchangeReport) {
         // Nobody listens any more when the shim ends.
         let _ = self.reports.send((self.ticket, says)).await;
     }
@@ -38,17 +38,17 @@ impl Voice {
 
 /// Posts a message, and reads until it is answered.
 pub(super) async fn post(
-    target: Arc<Target>,
+    target: Arc<RemoteTarget>,
     path: String,
     message: Message,
     params: Vec<(String, String)>,
-    lane: Lane,
-    voice: Voice,
+    lane: ProtocolHeaders,
+    voice: ReportSender,
 ) {
     let head = || headers::of_post(&target, &message, &params, &lane);
     let wanted = match message.kind() {
-        Kind::Request(_) => Wanted::Answer(message.id().unwrap_or_default().to_owned()),
-        _ => Wanted::Nothing,
+        MessageKind::Request(_) => ExpectedResponse::Answer(message.id().unwrap_or_default().to_owned()),
+        _ => ExpectedResponse::Nothing,
     };
     let last = match send(&target, Verb::POST, &path, head, message.bytes().clone()).await {
         Ok(response) => read(response, &wanted, target.max_message_bytes(), &voice).await,
@@ -59,16 +59,16 @@ pub(super) async fn post(
 
 /// Opens a stream, and reads it: the session's own, or the rest of a call's.
 pub(super) async fn get(
-    target: Arc<Target>,
+    target: Arc<RemoteTarget>,
     path: String,
-    lane: Lane,
+    lane: ProtocolHeaders,
     after: Option<String>,
     answers: Option<String>,
-    voice: Voice,
+    voice: ReportSender,
 ) {
     let after = after.and_then(|id| HeaderValue::from_str(&id).ok());
     let head = || headers::of_get(&target, &lane, after.as_ref());
-    let wanted = answers.map_or(Wanted::Stream, Wanted::Answer);
+    let wanted = answers.map_or(ExpectedResponse::Stream, ExpectedResponse::Answer);
     let last = match send(&target, Verb::GET, &path, head, Bytes::new()).await {
         Ok(response) => read(response, &wanted, target.max_message_bytes(), &voice).await,
         Err(says) => says,
@@ -77,12 +77,12 @@ pub(super) async fn get(
 }
 
 /// Ends a session.
-pub(super) async fn delete(target: &Target, path: &str, lane: &Lane) {
+pub(super) async fn delete(target: &RemoteTarget, path: &str, lane: &ProtocolHeaders) {
     let _ = send(target, Verb::DELETE, path, || headers::of_get(target, lane, None), Bytes::new()).await;
 }
 
 /// What a response is read for.
-enum Wanted {
+enum ExpectedResponse {
     /// The answer to the request with this id.
     Answer(String),
     Nothing,
@@ -90,25 +90,30 @@ enum Wanted {
 }
 
 async fn send(
-    target: &Target,
+    target: &RemoteTarget,
     verb: Verb,
     path: &str,
     headers: impl Fn() -> HeaderMap,
     body: Bytes,
-) -> Result<Response<Answer>, Says> {
+) -> Result<Response<PooledBody>, ExchangeReport> {
     let mut parts = target.url.clone().into_parts();
     parts.path_and_query = path.parse().ok();
     let url = hyper::Uri::from_parts(parts).unwrap_or_else(|_| target.url.clone());
     match target.send(verb, &url, headers, body).await {
         Ok((_, response)) => Ok(response),
-        Err(Failure::Unreachable { why }) => Err(Says::Unsent { why }),
-        Err(Failure::Cut) => Err(Says::Ended { after: None, retry: None }),
-        Err(failure) => Err(Says::Broken { why: failure.to_string() }),
+        Err(RemoteFailure::Unreachable { why }) => Err(ExchangeReport::Unsent { why }),
+        Err(RemoteFailure::Cut) => Err(ExchangeReport::Ended { after: None, retry: None }),
+        Err(failure) => Err(ExchangeReport::Broken { why: failure.to_string() }),
     }
 }
 
 /// Reads a response. Returns the last word on it.
-async fn read(response: Response<Answer>, wanted: &Wanted, limit: usize, voice: &Voice) -> Says {
+async fn read(
+    response: Response<PooledBody>,
+    wanted: &ExpectedResponse,
+    limit: usize,
+    voice: &ReportSender,
+) -> ExchangeReport {
     let status = response.status().as_u16();
     let header = |name| response.headers().get(name).cloned();
     let mut session = header(SESSION_ID);
@@ -122,56 +127,62 @@ async fn read(response: Response<Answer>, wanted: &Wanted, limit: usize, voice: 
         let body = timeout(ERROR_TIMEOUT, reading::whole(body, MAX_ERROR_BYTES)).await;
         let message = body.ok().and_then(Result::ok).and_then(|bytes| Message::parse(bytes).ok());
         return match message.filter(Message::failed) {
-            Some(message) => Says::Answer { status, message, session, retry },
-            None => Says::Status { status },
+            Some(message) => ExchangeReport::Answer { status, message, session, retry },
+            None => ExchangeReport::Status { status },
         };
     }
     match (content, wanted) {
-        (Content::Events, Wanted::Answer(_) | Wanted::Stream) => {
-            read_events(Reading::new(body, limit), wanted, session, voice).await
+        (ResponseContent::Events, ExpectedResponse::Answer(_) | ExpectedResponse::Stream) => {
+            read_events(EventReader::new(body, limit), wanted, session, voice).await
         }
-        (_, Wanted::Nothing) => {
+        (_, ExpectedResponse::Nothing) => {
             reading::drain(body).await;
-            Says::Accepted
+            ExchangeReport::Accepted
         }
-        (Content::Json, Wanted::Answer(id)) if status != 202 => {
+        (ResponseContent::Json, ExpectedResponse::Answer(id)) if status != 202 => {
             let bytes = match reading::whole(body, limit).await {
                 Ok(bytes) => bytes,
-                Err(Failure::Cut) => return Says::Ended { after: None, retry: None },
-                Err(failure) => return Says::Broken { why: failure.to_string() },
+                Err(RemoteFailure::Cut) => return ExchangeReport::Ended { after: None, retry: None },
+                Err(failure) => return ExchangeReport::Broken { why: failure.to_string() },
             };
             match Message::parse(bytes) {
-                Ok(message) if answers(&message, id) => Says::Answer { status, message, session, retry },
-                _ => Says::Broken { why: "Prism's answer does not answer the request".to_owned() },
+                Ok(message) if answers(&message, id) => ExchangeReport::Answer { status, message, session, retry },
+                _ => ExchangeReport::Broken { why: "Prism's answer does not answer the request".to_owned() },
             }
         }
-        (_, Wanted::Stream) => {
+        (_, ExpectedResponse::Stream) => {
             reading::drain(body).await;
-            Says::Status { status: 405 }
+            ExchangeReport::Status { status: 405 }
         }
         _ => {
             reading::drain(body).await;
-            Says::Accepted
+            ExchangeReport::Accepted
         }
     }
 }
 
-async fn read_events(mut reading: Reading, wanted: &Wanted, session: Option<HeaderValue>, voice: &Voice) -> Says {
+async fn read_events(
+    mut reading: EventReader,
+    wanted: &ExpectedResponse,
+    session: Option<HeaderValue>,
+    voice: &ReportSender,
+) -> ExchangeReport {
     loop {
         match reading.next().await {
-            Piece::Event { name, data } if reading::is_message(name.as_deref()) => match (wanted, Message::parse(data))
-            {
-                (Wanted::Answer(id), Ok(message)) if answers(&message, id) => {
-                    return Says::Answer { status: 200, message, session, retry: None };
+            StreamPiece::Event { name, data } if reading::is_message(name.as_deref()) => {
+                match (wanted, Message::parse(data)) {
+                    (ExpectedResponse::Answer(id), Ok(message)) if answers(&message, id) => {
+                        return ExchangeReport::Answer { status: 200, message, session, retry: None };
+                    }
+                    (_, Ok(message)) => voice.say(ExchangeReport::Message(message.bytes().clone())).await,
+                    (_, Err(_)) => {}
                 }
-                (_, Ok(message)) => voice.say(Says::Message(message.bytes().clone())).await,
-                (_, Err(_)) => {}
-            },
-            Piece::Event { .. } => {}
-            Piece::TooLong => return Says::Broken { why: "Prism's answer is too large".to_owned() },
-            Piece::End => {
+            }
+            StreamPiece::Event { .. } => {}
+            StreamPiece::TooLong => return ExchangeReport::Broken { why: "Prism's answer is too large".to_owned() },
+            StreamPiece::End => {
                 let after = reading.last_id().filter(|id| !id.is_empty()).map(str::to_owned);
-                return Says::Ended { after, retry: reading.retry() };
+                return ExchangeReport::Ended { after, retry: reading.retry() };
             }
         }
     }
@@ -179,5 +190,5 @@ async fn read_events(mut reading: Reading, wanted: &Wanted, session: Option<Head
 
 /// Whether it is the answer to the request in whose response it came. An error may lack the id.
 fn answers(message: &Message, id: &str) -> bool {
-    message.kind() == Kind::Response && message.id().is_none_or(|given| given == id)
+    message.kind() == MessageKind::Response && message.id().is_none_or(|given| given == id)
 }

@@ -20,18 +20,18 @@ use hyper::header::HeaderValue;
 use prism_core::{
     mcp::{Method, link::error_body, params::ToolHeaders},
     wire::{
-        EnvelopeError, Frame, Kind, Message,
-        envelope::{Cut, cut_message},
+        EnvelopeError, Frame, Message, MessageKind,
+        envelope::{TruncatedId, cut_message},
     },
 };
 use serde_json::value::RawValue;
 
 use self::{
-    flight::{Flight, State, What},
+    flight::{OutboundKind, OutboundMessage, OutboundState},
     outage::Outage,
-    session::Gate,
+    session::SessionBarrier,
 };
-use prism_mcp::remote::headers::Lane;
+use prism_mcp::remote::headers::ProtocolHeaders;
 
 /// Messages of the client that may be under way. Beyond it stdin is not read, and the client waits as it would for any
 /// server that is busy.
@@ -57,7 +57,7 @@ pub(super) type Ticket = u64;
 
 /// Where the messages go.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Route {
+pub(crate) enum ShimRoute {
     /// Everything, at the hub.
     Hub,
     /// One destination, as it is: whatever it takes to start, nobody greets in its place.
@@ -67,7 +67,7 @@ pub(crate) enum Route {
 /// What has to be done.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "there is one at a time, done as soon as it is made")]
-pub(super) enum Action {
+pub(super) enum ShimAction {
     /// A line for the client, without its end.
     Write(Bytes),
     Post {
@@ -75,23 +75,23 @@ pub(super) enum Action {
         path: String,
         message: Message,
         params: Vec<(String, String)>,
-        lane: Lane,
+        lane: ProtocolHeaders,
     },
     /// The session's stream, or the rest of a call's: then `answers` is the call's id.
     Get {
         ticket: Ticket,
         path: String,
-        lane: Lane,
+        lane: ProtocolHeaders,
         after: Option<String>,
         answers: Option<String>,
     },
     /// To be ended, whatever came of it.
     Close(Ticket),
-    /// See to it that the daemon runs, and tell [`Machine::handle_started`].
+    /// See to it that the daemon runs, and tell [`ShimMachine::handle_started`].
     Start,
     /// See whether the daemon is somewhere else by now.
     Look,
-    /// Wait for bells, and tell [`Machine::handle_bell`].
+    /// Wait for bells, and tell [`ShimMachine::handle_bell`].
     Attend,
     /// Words for stderr.
     Say(String),
@@ -100,7 +100,7 @@ pub(super) enum Action {
 /// What came of a flight, or on it.
 #[derive(Debug)]
 #[expect(clippy::large_enum_variant, reason = "most of what comes is an answer")]
-pub(super) enum Says {
+pub(super) enum ExchangeReport {
     /// Something before the answer.
     Message(Bytes),
     Answer {
@@ -130,10 +130,10 @@ pub(super) enum Says {
     },
 }
 
-pub(super) struct Machine {
-    route: Route,
-    lane: Lane,
-    gate: Gate,
+pub(super) struct ShimMachine {
+    route: ShimRoute,
+    lane: ProtocolHeaders,
+    gate: SessionBarrier,
     /// The client's `initialize`, as it came.
     hello: Option<Message>,
     /// Whether the client has said that it is initialized.
@@ -147,7 +147,7 @@ pub(super) struct Machine {
     level: Option<Message>,
     watched: HashMap<String, Message>,
     tools: ToolHeaders,
-    flights: BTreeMap<Ticket, Flight>,
+    flights: BTreeMap<Ticket, OutboundMessage>,
     last: Ticket,
     /// Flights that wait to leave, in the order in which they came. As many as are in flight, at most.
     held: VecDeque<Ticket>,
@@ -155,18 +155,18 @@ pub(super) struct Machine {
     /// A connection broke, and nobody has been heard since.
     broken: bool,
     ending: Option<Instant>,
-    actions: VecDeque<Action>,
+    actions: VecDeque<ShimAction>,
 }
 
 // === impl Machine ===
 
-impl Machine {
+impl ShimMachine {
     /// Begins by seeing to it that the daemon runs.
-    pub(super) fn new(route: Route) -> Self {
+    pub(super) fn new(route: ShimRoute) -> Self {
         Self {
             route,
-            lane: Lane::default(),
-            gate: Gate::Open,
+            lane: ProtocolHeaders::default(),
+            gate: SessionBarrier::Open,
             hello: None,
             greeted: false,
             changes: Vec::new(),
@@ -181,11 +181,11 @@ impl Machine {
             outage: Some(Outage::starting()),
             broken: false,
             ending: None,
-            actions: VecDeque::from([Action::Start]),
+            actions: VecDeque::from([ShimAction::Start]),
         }
     }
 
-    pub(super) fn poll_action(&mut self) -> Option<Action> {
+    pub(super) fn poll_action(&mut self) -> Option<ShimAction> {
         self.actions.pop_front()
     }
 
@@ -205,7 +205,7 @@ impl Machine {
             },
             Frame::TooLong { head, tail } => {
                 let id = match cut_message(&head, &tail) {
-                    Some(Cut::Request(id)) => Some(id),
+                    Some(TruncatedId::Request(id)) => Some(id),
                     _ => None,
                 };
                 self.refuse(id.as_deref(), INVALID_REQUEST, "the message is too long");
@@ -222,7 +222,7 @@ impl Machine {
     /// Whether all is done that there is time for. Who is still owed an answer then is told that there is none.
     pub(super) fn is_over(&mut self, now: Instant) -> bool {
         let Some(until) = self.ending else { return false };
-        let unfinished = |flight: &Flight| flight.owes_answer() || flight.what == What::Note;
+        let unfinished = |flight: &OutboundMessage| flight.owes_answer() || flight.what == OutboundKind::Note;
         if until > now && self.flights.values().any(unfinished) {
             return false;
         }
@@ -233,7 +233,7 @@ impl Machine {
     }
 
     /// The session that is to be ended last.
-    pub(super) fn farewell(&self) -> Option<(String, Lane)> {
+    pub(super) fn farewell(&self) -> Option<(String, ProtocolHeaders)> {
         self.lane.session.as_ref()?;
         Some((self.route.path(), self.lane.clone()))
     }
@@ -260,16 +260,19 @@ impl Machine {
     }
 
     /// When the client has waited long enough for a daemon that does not answer.
-    fn is_late(&self, flight: &Flight) -> Option<Instant> {
-        flight.troubled.filter(|_| flight.state != State::Sent && !flight.is_patient()).map(|since| since + PATIENCE)
+    fn is_late(&self, flight: &OutboundMessage) -> Option<Instant> {
+        flight
+            .troubled
+            .filter(|_| flight.state != OutboundState::Sent && !flight.is_patient())
+            .map(|since| since + PATIENCE)
     }
 
     // --- What the client says ---
 
     fn take(&mut self, message: Message, now: Instant) {
         let message = match message.kind() {
-            Kind::Notification(Method::Cancelled) if self.cancel(&message) => return,
-            Kind::Response => match self.own_number(message) {
+            MessageKind::Notification(Method::Cancelled) if self.cancel(&message) => return,
+            MessageKind::Response => match self.own_number(message) {
                 Some(message) => message,
                 // It answers a question of a session that is gone.
                 None => return,
@@ -277,9 +280,10 @@ impl Machine {
             _ => message,
         };
         self.remember(&message);
-        let what = if matches!(message.kind(), Kind::Request(_)) { What::Request } else { What::Note };
-        let ticket = self.add(Flight::new(what, Some(message)));
-        if self.outage.is_some() || matches!(self.gate, Gate::Reopening(_)) {
+        let what =
+            if matches!(message.kind(), MessageKind::Request(_)) { OutboundKind::Request } else { OutboundKind::Note };
+        let ticket = self.add(OutboundMessage::new(what, Some(message)));
+        if self.outage.is_some() || matches!(self.gate, SessionBarrier::Reopening(_)) {
             self.trouble(ticket, now);
         }
         self.held.push_back(ticket);
@@ -307,7 +311,9 @@ impl Machine {
     /// Does what a cancellation asks for here; true if that was all, and it need not be sent.
     fn cancel(&mut self, message: &Message) -> bool {
         let Some(id) = message.params().request_id.map(|span| message.text(span)) else { return false };
-        let meant = |flight: &Flight| flight.what == What::Request && !flight.cancelled && flight.id() == Some(id);
+        let meant = |flight: &OutboundMessage| {
+            flight.what == OutboundKind::Request && !flight.cancelled && flight.id() == Some(id)
+        };
         let found = self.flights.iter_mut().rev().find(|(_, flight)| meant(flight));
         let Some((&ticket, flight)) = found else {
             // It is over. Without a session there is nobody who could have it.
@@ -322,7 +328,7 @@ impl Machine {
             return true;
         }
         flight.cancelled = true;
-        if flight.state != State::Sent {
+        if flight.state != OutboundState::Sent {
             self.flights.remove(&ticket);
         }
         false
@@ -330,13 +336,13 @@ impl Machine {
 
     // --- Flights ---
 
-    fn add(&mut self, flight: Flight) -> Ticket {
+    fn add(&mut self, flight: OutboundMessage) -> Ticket {
         self.last += 1;
         self.flights.insert(self.last, flight);
         self.last
     }
 
-    fn tickets(&self, which: impl Fn(&Flight) -> bool) -> Vec<Ticket> {
+    fn tickets(&self, which: impl Fn(&OutboundMessage) -> bool) -> Vec<Ticket> {
         self.flights.iter().filter(|(_, flight)| which(flight)).map(|(ticket, _)| *ticket).collect()
     }
 
@@ -355,79 +361,85 @@ impl Machine {
 
     fn send(&mut self, ticket: Ticket, now: Instant) {
         let Some(flight) = self.flights.get_mut(&ticket) else { return };
-        (flight.state, flight.sent) = (State::Sent, Some(now));
+        (flight.state, flight.sent) = (OutboundState::Sent, Some(now));
         let Some(message) = flight.message.clone() else {
             flight.session.clone_from(&self.lane.session);
             let (lane, after) = (self.lane.clone(), flight.cursor.clone());
-            return self.actions.push_back(Action::Get { ticket, path: self.route.path(), lane, after, answers: None });
+            return self.actions.push_back(ShimAction::Get {
+                ticket,
+                path: self.route.path(),
+                lane,
+                after,
+                answers: None,
+            });
         };
         if flight.cursor.is_some() {
             let (lane, after, answers) = (self.lane.clone(), flight.cursor.clone(), message.id().map(str::to_owned));
-            return self.actions.push_back(Action::Get { ticket, path: self.route.path(), lane, after, answers });
+            return self.actions.push_back(ShimAction::Get { ticket, path: self.route.path(), lane, after, answers });
         }
         let (what, modern) = (flight.what, flight.is_modern());
-        let opens = message.kind() == Kind::Request(Method::Initialize);
+        let opens = message.kind() == MessageKind::Request(Method::Initialize);
         // `initialize` opens a session: it can be in none. The modern era has none.
-        let lane = if opens || modern { Lane::default() } else { self.lane.clone() };
+        let lane = if opens || modern { ProtocolHeaders::default() } else { self.lane.clone() };
         flight.session.clone_from(&lane.session);
-        if opens && !modern && what == What::Request {
-            self.gate = Gate::Opening(ticket);
+        if opens && !modern && what == OutboundKind::Request {
+            self.gate = SessionBarrier::Opening(ticket);
             self.greeting_again();
         }
-        if what == What::Note && message.kind() == Kind::Notification(Method::Initialized) {
-            (self.gate, self.greeted) = (Gate::Greeting(ticket), true);
+        if what == OutboundKind::Note && message.kind() == MessageKind::Notification(Method::Initialized) {
+            (self.gate, self.greeted) = (SessionBarrier::Greeting(ticket), true);
         }
         let params = if modern { self.tools.headers(&message) } else { Vec::new() };
-        self.actions.push_back(Action::Post { ticket, path: self.route.path(), message, params, lane });
+        self.actions.push_back(ShimAction::Post { ticket, path: self.route.path(), message, params, lane });
     }
 
     /// Puts a flight among those that leave as soon as they may.
     fn again(&mut self, ticket: Ticket) {
         let Some(flight) = self.flights.get_mut(&ticket) else { return };
         if flight.is_patient() && flight.failures > 0 {
-            self.actions.push_back(Action::Look);
+            self.actions.push_back(ShimAction::Look);
         }
-        flight.state = State::Held;
+        flight.state = OutboundState::Held;
         self.held.push_back(ticket);
     }
 
     fn later(&mut self, ticket: Ticket, pause: Duration, now: Instant) {
         if let Some(flight) = self.flights.get_mut(&ticket) {
             flight.failures += 1;
-            flight.state = State::Later(now + pause.max(flight.backoff()).min(MAX_RETRY));
+            flight.state = OutboundState::Later(now + pause.max(flight.backoff()).min(MAX_RETRY));
         }
     }
 
     /// Ends a flight of which nothing more is wanted.
     fn close(&mut self, ticket: Ticket) {
-        if self.flights.remove(&ticket).is_some_and(|flight| flight.state == State::Sent) {
-            self.actions.push_back(Action::Close(ticket));
+        if self.flights.remove(&ticket).is_some_and(|flight| flight.state == OutboundState::Sent) {
+            self.actions.push_back(ShimAction::Close(ticket));
         }
     }
 
     /// Answers for the daemon.
     fn fail(&mut self, ticket: Ticket, why: &str, reason: &str) {
-        if self.gate == Gate::Opening(ticket) {
-            self.gate = Gate::Open;
+        if self.gate == SessionBarrier::Opening(ticket) {
+            self.gate = SessionBarrier::Open;
         }
         let Some(flight) = self.flights.remove(&ticket) else { return };
-        if let Some(id) = flight.id().filter(|_| flight.what == What::Request && !flight.cancelled) {
+        if let Some(id) = flight.id().filter(|_| flight.what == OutboundKind::Request && !flight.cancelled) {
             let answer = error_body(Some(id), INTERNAL, why, Some(reason));
-            self.actions.push_back(Action::Write(answer.into()));
+            self.actions.push_back(ShimAction::Write(answer.into()));
         }
-        if flight.state == State::Sent {
-            self.actions.push_back(Action::Close(ticket));
+        if flight.state == OutboundState::Sent {
+            self.actions.push_back(ShimAction::Close(ticket));
         }
     }
 
     fn refuse(&mut self, id: Option<&str>, code: i32, why: &str) {
-        self.actions.push_back(Action::Write(error_body(id, code, why, None).into()));
+        self.actions.push_back(ShimAction::Write(error_body(id, code, why, None).into()));
     }
 }
 
 // === impl Route ===
 
-impl Route {
+impl ShimRoute {
     fn path(&self) -> String {
         match self {
             Self::Hub => "/mcp".to_owned(),
@@ -437,9 +449,9 @@ impl Route {
 }
 
 /// When a flight is to be sent again.
-fn due(flight: &Flight) -> Option<Instant> {
+fn due(flight: &OutboundMessage) -> Option<Instant> {
     match flight.state {
-        State::Later(at) => Some(at),
+        OutboundState::Later(at) => Some(at),
         _ => None,
     }
 }

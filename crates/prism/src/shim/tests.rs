@@ -10,22 +10,22 @@ use bytes::Bytes;
 use hyper::header::HeaderValue;
 use prism_core::wire::{Frame, Message};
 
-use super::machine::{Action, MAX_IN_FLIGHT, Machine, Route, Says};
+use super::machine::{ExchangeReport, MAX_IN_FLIGHT, ShimAction, ShimMachine, ShimRoute};
 
 const VERSION: &str = r#""jsonrpc":"2.0","#;
 const CLAIM: &str = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}"#;
 
 struct World {
-    machine: Machine,
+    machine: ShimMachine,
     now: Instant,
 }
 
 fn check(script: &str) {
-    check_at(Route::Hub, script);
+    check_at(ShimRoute::Hub, script);
 }
 
-fn check_at(route: Route, script: &str) {
-    let mut world = World { machine: Machine::new(route), now: Instant::now() };
+fn check_at(route: ShimRoute, script: &str) {
+    let mut world = World { machine: ShimMachine::new(route), now: Instant::now() };
     let mut said = Vec::new();
     for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let line = line.replace("CLAIM", CLAIM);
@@ -77,8 +77,10 @@ impl World {
             let session =
                 |session: Option<HeaderValue>| session.map(|s| format!(" {}", s.to_str().unwrap())).unwrap_or_default();
             said.push(match action {
-                Action::Write(line) => format!("client < {}", String::from_utf8_lossy(&line).replacen(VERSION, "", 1)),
-                Action::Post { ticket, path, message, lane, params } => {
+                ShimAction::Write(line) => {
+                    format!("client < {}", String::from_utf8_lossy(&line).replacen(VERSION, "", 1))
+                }
+                ShimAction::Post { ticket, path, message, lane, params } => {
                     let method = message
                         .method()
                         .map(|it| it.into_owned())
@@ -86,15 +88,15 @@ impl World {
                     let params: String = params.iter().map(|(name, value)| format!(" {name}={value}")).collect();
                     format!("daemon < {ticket} {path} {method}{}{params}", session(lane.session))
                 }
-                Action::Get { ticket, path, lane, after, .. } => {
+                ShimAction::Get { ticket, path, lane, after, .. } => {
                     let after = after.map(|id| format!(" after {id}")).unwrap_or_default();
                     format!("daemon < {ticket} {path} GET{}{after}", session(lane.session))
                 }
-                Action::Close(ticket) => format!("close {ticket}"),
-                Action::Start => "start".to_owned(),
-                Action::Attend => "attend".to_owned(),
-                Action::Look => "look".to_owned(),
-                Action::Say(_) => continue,
+                ShimAction::Close(ticket) => format!("close {ticket}"),
+                ShimAction::Start => "start".to_owned(),
+                ShimAction::Attend => "attend".to_owned(),
+                ShimAction::Look => "look".to_owned(),
+                ShimAction::Say(_) => continue,
             });
         }
         said
@@ -102,21 +104,21 @@ impl World {
 }
 
 /// `accepted`, `unsent`, `ended [ID]`, `note JSON`, `STATUS [SESSION] [JSON]`.
-fn report(says: &str) -> Says {
+fn report(says: &str) -> ExchangeReport {
     let (word, rest) = says.split_once(' ').unwrap_or((says, ""));
     match word {
-        "accepted" => Says::Accepted,
-        "unsent" => Says::Unsent { why: "refused".to_owned() },
-        "ended" => Says::Ended { after: Some(rest.to_owned()).filter(|id| !id.is_empty()), retry: None },
-        "note" => Says::Message(message(rest).bytes().clone()),
+        "accepted" => ExchangeReport::Accepted,
+        "unsent" => ExchangeReport::Unsent { why: "refused".to_owned() },
+        "ended" => ExchangeReport::Ended { after: Some(rest.to_owned()).filter(|id| !id.is_empty()), retry: None },
+        "note" => ExchangeReport::Message(message(rest).bytes().clone()),
         status => {
             let status = status.parse().unwrap();
             let (session, json) = match rest.find('{') {
                 Some(at) => (rest[..at].trim(), &rest[at..]),
-                None => return Says::Status { status },
+                None => return ExchangeReport::Status { status },
             };
             let session = Some(session).filter(|s| !s.is_empty()).map(|s| HeaderValue::from_str(s).unwrap());
-            Says::Answer { status, message: message(json), session, retry: None }
+            ExchangeReport::Answer { status, message: message(json), session, retry: None }
         }
     }
 }
@@ -471,7 +473,7 @@ fn a_server_that_is_slow_to_greet_is_waited_for_and_nobody_greets_in_its_place()
             client < {{"id":1,"error":{{"code":-32603,"message":"it did not answer"}}}}
         "#
         );
-        check_at(Route::Direct("slow".to_owned()), &script);
+        check_at(ShimRoute::Direct("slow".to_owned()), &script);
     }
 }
 
@@ -493,7 +495,7 @@ fn a_token_that_changed_is_looked_up_once() {
 
 #[test]
 fn no_more_lines_are_taken_than_can_be_under_way() {
-    let mut world = World { machine: Machine::new(Route::Hub), now: Instant::now() };
+    let mut world = World { machine: ShimMachine::new(ShimRoute::Hub), now: Instant::now() };
     world.input("started");
     for id in 0..MAX_IN_FLIGHT {
         assert!(!world.machine.is_full());
@@ -506,7 +508,7 @@ fn no_more_lines_are_taken_than_can_be_under_way() {
 
 #[test]
 fn the_end_waits_for_answers_and_then_says_that_there_are_none() {
-    let mut world = World { machine: Machine::new(Route::Hub), now: Instant::now() };
+    let mut world = World { machine: ShimMachine::new(ShimRoute::Hub), now: Instant::now() };
     world.input("started");
     world.input(r#"client > {"id":1,"method":"ping"}"#);
     world.drain();

@@ -7,13 +7,13 @@ use std::{
     path::PathBuf,
 };
 
-use prism_store::audit::{Audit, Entry, Settings};
+use prism_store::audit::{AuditEntry, AuditLog, AuditSettings};
 use serde_json::{Value, json};
 
 use crate::support::{Ended, Home, Launch, until};
 
 /// Files of a few lines each.
-const SMALL: Settings = Settings { max_file_bytes: 2000, keep: 0 };
+const SMALL: AuditSettings = AuditSettings { max_file_bytes: 2000, keep: 0 };
 
 struct Log {
     home: Home,
@@ -27,10 +27,10 @@ impl Log {
     }
 
     async fn add(&self, from: u64, to: u64) {
-        let audit = Audit::open(&self.folder(), SMALL).unwrap();
+        let audit = AuditLog::open(&self.folder(), SMALL).unwrap();
         for number in from..=to {
             let of_two = |odd: &str, even: &str| if number.is_multiple_of(2) { even } else { odd }.to_owned();
-            let entry = Entry {
+            let entry = AuditEntry {
                 actor: of_two("reviewer", "fixer"),
                 user: "me".to_owned(),
                 action: of_two("open_file", "git_commit"),

@@ -16,7 +16,7 @@ use std::{
     path::PathBuf,
 };
 
-use prism_core::policy::Action;
+use prism_core::policy::VerbSpec;
 use prism_editor::usual_servers;
 
 use self::{
@@ -42,12 +42,12 @@ fn every_verb_has_a_case_that_works_and_one_that_is_refused() {
     let suites = suites();
     for suite in &suites {
         for case in &suite.cases {
-            let action = Action::named(&case.verb).unwrap_or_else(|| panic!("{} has no row", case.verb));
+            let action = VerbSpec::named(&case.verb).unwrap_or_else(|| panic!("{} has no row", case.verb));
             assert_eq!(action.category.name(), suite.category, "{}", case.name);
             assert!(case.needs().any(|verb| verb == case.verb), "{}: {} is not done", case.verb, case.name);
         }
     }
-    for action in Action::all() {
+    for action in VerbSpec::all() {
         let cases: Vec<&Case> =
             suites.iter().flat_map(|suite| &suite.cases).filter(|case| case.verb == action.verb).collect();
         assert!(cases.iter().any(|case| !case.is_refused()), "{}: no case that works", action.verb);
@@ -60,7 +60,7 @@ fn every_verb_has_a_case_that_works_and_one_that_is_refused() {
 async fn the_built_in_editor_keeps_the_contract() {
     let path = path();
     let gate = Gate::start_in(SETTINGS, &environment(&path)).await;
-    let everything = Action::all().map(|action| action.verb).collect();
+    let everything = VerbSpec::all().map(|action| action.verb).collect();
     played(&gate, &path, &everything, "built-in").await.report();
 }
 
@@ -70,7 +70,7 @@ async fn an_editor_behind_the_protocol_keeps_the_contract() {
     let path = path();
     let gate = Gate::start_in(SETTINGS, &environment(&path)).await;
     let verbs: BTreeSet<&str> =
-        Action::all().filter(|action| !action.runs_programs()).map(|action| action.verb).collect();
+        VerbSpec::all().filter(|action| !action.runs_programs()).map(|action| action.verb).collect();
     let _editor =
         Editor::start_in(&gate, "contract", &verbs.iter().copied().collect::<Vec<_>>(), &environment(&path)).await;
     played(&gate, &path, &verbs, "plugin").await.report();

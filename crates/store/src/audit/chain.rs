@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use ring::digest;
 use serde::de::IgnoredAny;
 
-use super::Entry;
+use super::AuditEntry;
 use prism_core::time::date_and_time;
 
 /// SHA-256 in lower-case hexadecimal digits.
@@ -50,7 +50,7 @@ const END: &[u8] = b"\"}";
 
 impl ChainLink {
     /// Adds the line of an entry to `out`, with its line end, and moves on to it.
-    pub(super) fn add(&mut self, out: &mut Vec<u8>, entry: &Entry, ts: &str) {
+    pub(super) fn add(&mut self, out: &mut Vec<u8>, entry: &AuditEntry, ts: &str) {
         let start = out.len();
         self.seq += 1;
         out.extend_from_slice(SEQ);
@@ -205,7 +205,7 @@ mod tests {
 
     use super::*;
 
-    fn line(entry: &Entry) -> String {
+    fn line(entry: &AuditEntry) -> String {
         let (mut out, mut link) = (Vec::new(), GENESIS);
         link.add(&mut out, entry, &timestamp(0));
         String::from_utf8(out).unwrap()
@@ -214,7 +214,7 @@ mod tests {
     // A-11
     #[test]
     fn a_line_has_the_members_of_the_source_and_ends_in_its_hash() {
-        let entry = Entry {
+        let entry = AuditEntry {
             actor: "a\"b\n".to_owned(),
             user: "me".to_owned(),
             action: "open_file".to_owned(),
@@ -245,7 +245,7 @@ mod tests {
             ("", "\"\""),
             (&format!("\"{}\"", "x".repeat(20_000)), "{\"cut_bytes\":20002}"),
         ] {
-            let line = line(&Entry { args: args.to_owned(), result: "é".repeat(2000), ..Entry::default() });
+            let line = line(&AuditEntry { args: args.to_owned(), result: "é".repeat(2000), ..AuditEntry::default() });
             let value: Value = serde_json::from_str(&line).unwrap();
             assert_eq!(value["args"].to_string(), expected);
             assert_eq!(value["result"].as_str().unwrap().chars().count(), 513);

@@ -8,20 +8,20 @@ use std::{
 use super::{
     chain::{GENESIS, LineParts},
     files,
-    head::Head,
+    head::AuditHead,
 };
 
 /// What was copied.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Exported {
+pub struct ExportSummary {
     pub lines: u64,
     /// The newest line. Who keeps it can tell later whether the log is still the same.
-    pub head: Head,
+    pub head: AuditHead,
 }
 
 /// Why not all was copied.
 #[derive(Debug, thiserror::Error)]
-pub enum ExportError {
+pub enum AuditExportError {
     #[error("cannot read {path:?}")]
     Read { path: PathBuf, source: io::Error },
     /// What they are given to has failed.
@@ -33,12 +33,12 @@ pub enum ExportError {
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// Gives the lines of a log to `to`, many at once, as they are.
-pub fn export(folder: &Path, mut to: impl FnMut(&[u8]) -> io::Result<()>) -> Result<Exported, ExportError> {
+pub fn export(folder: &Path, mut to: impl FnMut(&[u8]) -> io::Result<()>) -> Result<ExportSummary, AuditExportError> {
     let error = |path: &Path| {
         let path = path.to_owned();
-        move |source| ExportError::Read { path, source }
+        move |source| AuditExportError::Read { path, source }
     };
-    let mut exported = Exported { lines: 0, head: Head::from(&GENESIS) };
+    let mut exported = ExportSummary { lines: 0, head: AuditHead::from(&GENESIS) };
     let mut buffer = vec![0; CHUNK_BYTES];
     for file in files::all(folder).map_err(error(folder))? {
         let mut held = 0;
@@ -52,11 +52,11 @@ pub fn export(folder: &Path, mut to: impl FnMut(&[u8]) -> io::Result<()>) -> Res
             let whole = memchr::memrchr(b'\n', &buffer[..end]).map_or(0, |at| at + 1);
             if whole > 0 {
                 let lines = &buffer[..whole];
-                to(lines).map_err(ExportError::Write)?;
+                to(lines).map_err(AuditExportError::Write)?;
                 exported.lines += memchr::memchr_iter(b'\n', lines).count() as u64;
                 let last = lines[..whole - 1].rsplit(|byte| *byte == b'\n').next();
                 if let Some(parts) = last.and_then(LineParts::of) {
-                    exported.head = Head::from(&parts.link());
+                    exported.head = AuditHead::from(&parts.link());
                 }
             }
             buffer.copy_within(whole..end, 0);

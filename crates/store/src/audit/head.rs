@@ -33,7 +33,7 @@ const TRIES: u32 = 5;
 
 /// The newest line of a log.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Head {
+pub struct AuditHead {
     pub seq: u64,
     /// 64 hexadecimal digits.
     pub hash: String,
@@ -74,19 +74,19 @@ struct RawHead {
 
 // === impl Head ===
 
-impl From<&ChainLink> for Head {
+impl From<&ChainLink> for AuditHead {
     fn from(link: &ChainLink) -> Self {
         Self { seq: link.seq, hash: String::from_utf8_lossy(&link.hash).into_owned() }
     }
 }
 
-impl std::fmt::Display for Head {
+impl std::fmt::Display for AuditHead {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}:{}", self.seq, self.hash)
     }
 }
 
-impl std::str::FromStr for Head {
+impl std::str::FromStr for AuditHead {
     type Err = String;
 
     /// Reads `SEQ:HASH`, as it is displayed.

@@ -8,10 +8,10 @@ use std::{
 };
 
 use super::{
-    Entry, Settings,
+    AuditEntry, AuditSettings,
     chain::{ChainLink, now_us, timestamp},
     files,
-    head::{Head, HeadFile, KnownHead},
+    head::{AuditHead, HeadFile, KnownHead},
     mend,
     reserve::{LogRoom, RESERVE_BYTES, set_aside},
     rotate,
@@ -21,7 +21,7 @@ use super::{
 #[derive(Debug)]
 pub(super) struct OpenLog {
     pub(super) folder: PathBuf,
-    pub(super) settings: Settings,
+    pub(super) settings: AuditSettings,
     /// Where the chain stands on disk.
     pub(super) known: KnownHead,
     pub(super) head: HeadFile,
@@ -56,7 +56,11 @@ pub(super) struct WrittenLines<'a> {
 impl OpenLog {
     /// Opens a log, and returns the line that has to be added about its state, if it has to be.
     /// `known`: how far it had come, as somebody knows.
-    pub(super) fn open(folder: &Path, settings: Settings, known: Option<&Head>) -> io::Result<(Self, Option<Entry>)> {
+    pub(super) fn open(
+        folder: &Path,
+        settings: AuditSettings,
+        known: Option<&AuditHead>,
+    ) -> io::Result<(Self, Option<AuditEntry>)> {
         files::make(folder)?;
         let mut standing = mend::look(folder, settings.keep)?;
         if let Some(known) = known {
@@ -80,7 +84,7 @@ impl OpenLog {
     pub(super) fn write<'a>(
         &mut self,
         room: LogRoom,
-        entries: impl Iterator<Item = &'a Entry>,
+        entries: impl Iterator<Item = &'a AuditEntry>,
     ) -> io::Result<WrittenLines<'_>> {
         let path = self.path();
         if let Some(file) = &mut self.file

@@ -7,10 +7,10 @@
 use std::{fs::File, io, os::unix::fs::FileExt, path::Path};
 
 use super::{
-    Entry,
+    AuditEntry,
     chain::{ChainLink, GENESIS, LineParts, hash, number},
     files,
-    head::{FoundHead, Head, KnownHead},
+    head::{AuditHead, FoundHead, KnownHead},
 };
 
 /// What is read of the end of a file at first to find the head's line. If that is not enough, twice as much.
@@ -23,7 +23,7 @@ pub(super) struct LogStanding {
     /// How long the newest file is to be; what is behind that is to be cut off.
     pub(super) good_bytes: u64,
     /// A line to be added that says what was found.
-    pub(super) says: Option<Entry>,
+    pub(super) says: Option<AuditEntry>,
 }
 
 /// The end of a file.
@@ -81,7 +81,7 @@ pub(super) fn look(folder: &Path, keep: usize) -> io::Result<LogStanding> {
 
 impl LogStanding {
     /// Goes on behind a line that somebody knows of, where the log ends before it: its number is never given again.
-    pub(super) fn reach(&mut self, known: &Head) {
+    pub(super) fn reach(&mut self, known: &AuditHead) {
         let newest = &mut self.known.newest;
         let Some(hash) = hash(&known.hash).filter(|_| newest.seq < known.seq) else { return };
         let args = format!("{{\"newest_seq\":{},\"found_seq\":{}}}", known.seq, newest.seq);
@@ -95,9 +95,9 @@ pub(super) fn whole_bytes(file: &File) -> io::Result<u64> {
     Ok(file.metadata()?.len() - end_of(file, &FoundHead::Nothing)?.cut_bytes)
 }
 
-pub(super) fn notice(action: &str, args: String) -> Entry {
+pub(super) fn notice(action: &str, args: String) -> AuditEntry {
     let (actor, result) = ("prism".to_owned(), "ok".to_owned());
-    Entry { actor, action: action.to_owned(), args, result, ..Entry::default() }
+    AuditEntry { actor, action: action.to_owned(), args, result, ..AuditEntry::default() }
 }
 
 /// What the first line that is left hangs on.

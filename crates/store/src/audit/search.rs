@@ -17,7 +17,7 @@ use super::{
 
 /// Which lines; all, if nothing is said.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Query {
+pub struct AuditQuery {
     pub actor: Option<String>,
     /// An action's name; with a `*` at its end, all that begin so.
     pub action: Option<String>,
@@ -35,7 +35,7 @@ pub struct Query {
 
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read the audit log in {path:?}")]
-pub struct SearchError {
+pub struct AuditSearchError {
     path: PathBuf,
     source: io::Error,
 }
@@ -60,12 +60,12 @@ const CHUNK_BYTES: u64 = 256 << 10;
 const CLOCK_SLACK_US: i64 = 3_600_000_000;
 
 /// Returns the newest lines.
-pub fn tail(folder: &Path, limit: usize) -> Result<Vec<String>, SearchError> {
-    search(folder, &Query { limit, ..Query::default() })
+pub fn tail(folder: &Path, limit: usize) -> Result<Vec<String>, AuditSearchError> {
+    search(folder, &AuditQuery { limit, ..AuditQuery::default() })
 }
 
 /// Returns the lines that match, the newest first. It reads files, so it is for a thread that may wait.
-pub fn search(folder: &Path, query: &Query) -> Result<Vec<String>, SearchError> {
+pub fn search(folder: &Path, query: &AuditQuery) -> Result<Vec<String>, AuditSearchError> {
     let mut found = Vec::new();
     let wanted = PreparedQuery::new(query);
     let mut look = || -> io::Result<()> {
@@ -86,7 +86,7 @@ pub fn search(folder: &Path, query: &Query) -> Result<Vec<String>, SearchError> 
         }
         Ok(())
     };
-    look().map_err(|source| SearchError { path: folder.to_owned(), source })?;
+    look().map_err(|source| AuditSearchError { path: folder.to_owned(), source })?;
     Ok(found)
 }
 
@@ -130,7 +130,7 @@ fn backwards(file: &File, mut each: impl FnMut(&[u8]) -> bool) -> io::Result<boo
 
 /// A query, made ready.
 struct PreparedQuery<'a> {
-    query: &'a Query,
+    query: &'a AuditQuery,
     /// As it stands in a line, in small letters.
     text: Option<String>,
     since: Option<(String, String)>,
@@ -145,13 +145,13 @@ enum Judged {
 }
 
 impl<'a> PreparedQuery<'a> {
-    fn new(query: &'a Query) -> Self {
+    fn new(query: &'a AuditQuery) -> Self {
         let escaped = |text: &String| {
             let quoted = serde_json::to_string(text).unwrap_or_default();
             quoted[1..quoted.len().max(2) - 1].to_lowercase()
         };
         let since = |us| (timestamp(us), timestamp(us.saturating_sub(CLOCK_SLACK_US)));
-        let Query { actor, action, text, session, since_us, .. } = query;
+        let AuditQuery { actor, action, text, session, since_us, .. } = query;
         let is_parsed = actor.is_some() || action.is_some() || session.is_some() || since_us.is_some();
         Self { query, text: text.as_ref().map(escaped), since: since_us.map(since), is_parsed }
     }
@@ -181,7 +181,7 @@ impl<'a> PreparedQuery<'a> {
             return Judged::Match;
         }
         let Ok(line) = serde_json::from_str::<SearchedLine<'_>>(text) else { return Judged::Other };
-        let Query { actor, action, session, .. } = self.query;
+        let AuditQuery { actor, action, session, .. } = self.query;
         let is_action = |wanted: &String| match wanted.strip_suffix('*') {
             Some(beginning) => line.action.starts_with(beginning),
             None => line.action == *wanted,

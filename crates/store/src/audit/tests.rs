@@ -15,21 +15,21 @@ use tokio::task::JoinSet;
 use super::*;
 
 /// Files of a few lines each.
-const SMALL: Settings = Settings { max_file_bytes: 1500, keep: 0 };
+const SMALL: AuditSettings = AuditSettings { max_file_bytes: 1500, keep: 0 };
 
 /// A file that is where a process works which a test has started from this very program.
 const CHILD: &str = "child";
 
-fn open(home: &TempDir, settings: Settings) -> Audit {
-    Audit::open(&home.path().join("audit"), settings).unwrap()
+fn open(home: &TempDir, settings: AuditSettings) -> AuditLog {
+    AuditLog::open(&home.path().join("audit"), settings).unwrap()
 }
 
 fn folder(home: &TempDir) -> PathBuf {
     home.path().join("audit")
 }
 
-fn entry(number: usize) -> Entry {
-    Entry {
+fn entry(number: usize) -> AuditEntry {
+    AuditEntry {
         actor: format!("agent {}", number % 3),
         user: "me".to_owned(),
         action: if number.is_multiple_of(2) { "file.open" } else { "git.commit" }.to_owned(),
@@ -42,7 +42,7 @@ fn entry(number: usize) -> Entry {
 }
 
 /// A log of so many lines, closed.
-async fn written(settings: Settings, lines: usize) -> TempDir {
+async fn written(settings: AuditSettings, lines: usize) -> TempDir {
     let home = TempDir::new().unwrap();
     let audit = open(&home, settings);
     for number in 1..=lines {
@@ -52,13 +52,13 @@ async fn written(settings: Settings, lines: usize) -> TempDir {
     home
 }
 
-fn verified(home: &TempDir) -> Verified {
+fn verified(home: &TempDir) -> VerifiedLog {
     verify(&folder(home), |_, _| {}).unwrap()
 }
 
-fn broken(home: &TempDir) -> Broken {
+fn broken(home: &TempDir) -> AuditBreak {
     match verify(&folder(home), |_, _| {}) {
-        Err(VerifyError::Broken(broken)) => broken,
+        Err(AuditVerifyError::Broken(broken)) => broken,
         other => panic!("{other:?}"),
     }
 }
@@ -79,7 +79,7 @@ fn actions(home: &TempDir) -> Vec<String> {
 //
 #[tokio::test]
 async fn what_is_written_is_there_in_its_order_and_verifies() {
-    let home = written(Settings::default(), 25).await;
+    let home = written(AuditSettings::default(), 25).await;
     let verified = verified(&home);
     assert_eq!((verified.lines, verified.files, verified.first_seq), (25, 1, 1));
     assert_eq!((verified.head.seq, verified.unfinished_bytes), (25, 0));
@@ -104,7 +104,7 @@ async fn only_its_owner_can_read_it() {
 #[tokio::test]
 async fn many_at_once_share_a_write_and_each_gets_its_own_number() {
     let home = TempDir::new().unwrap();
-    let audit = Arc::new(open(&home, Settings::default()));
+    let audit = Arc::new(open(&home, AuditSettings::default()));
     let mut writers = JoinSet::new();
     for number in 0..3000 {
         let audit = audit.clone();
@@ -138,7 +138,7 @@ async fn the_chain_goes_on_in_new_files_and_after_a_restart() {
 
 #[tokio::test]
 async fn only_so_many_files_are_kept_and_the_rest_still_verifies() {
-    let keep = Settings { keep: 2, ..SMALL };
+    let keep = AuditSettings { keep: 2, ..SMALL };
     let home = written(keep, 40).await;
     let verified = verified(&home);
     assert_eq!(verified.files, 3);
@@ -146,7 +146,7 @@ async fn only_so_many_files_are_kept_and_the_rest_still_verifies() {
     // One more than was let go of is noticed.
     let first = files::full(&folder(&home)).unwrap().remove(0).1;
     fs::remove_file(first).unwrap();
-    assert!(matches!(broken(&home), Broken { line: Some(1), what: Wrong::Number { .. }, .. }));
+    assert!(matches!(broken(&home), AuditBreak { line: Some(1), what: BreakKind::Number { .. }, .. }));
 }
 
 // `keep` counts from the next new file on.
@@ -168,26 +168,26 @@ async fn how_many_files_are_kept_can_change_while_it_is_written() {
 
 #[tokio::test]
 async fn a_head_that_was_kept_elsewhere_shows_a_log_that_was_made_anew() {
-    let home = written(Settings::default(), 10).await;
+    let home = written(AuditSettings::default(), 10).await;
     let kept = verified(&home).head;
     assert_eq!(kept.to_string().parse(), Ok(kept.clone()));
-    assert!("10:xyz".parse::<Head>().is_err());
+    assert!("10:xyz".parse::<AuditHead>().is_err());
     let check = |home: &TempDir| verify_with_heads(&folder(home), std::slice::from_ref(&kept), |_, _| {});
     check(&home).unwrap();
-    let other = written(Settings::default(), 12).await;
+    let other = written(AuditSettings::default(), 12).await;
     verify(&folder(&other), |_, _| {}).unwrap();
-    let Err(VerifyError::Broken(broken)) = check(&other) else { panic!("it is another log") };
-    assert_eq!((broken.line, broken.seq, broken.what), (Some(10), Some(10), Wrong::Head));
-    let shorter = written(Settings::default(), 5).await;
-    let Err(VerifyError::Broken(broken)) = check(&shorter) else { panic!("it is too short") };
-    assert_eq!((broken.line, broken.what), (Some(6), Wrong::Missing { newest: 5 }));
+    let Err(AuditVerifyError::Broken(broken)) = check(&other) else { panic!("it is another log") };
+    assert_eq!((broken.line, broken.seq, broken.what), (Some(10), Some(10), BreakKind::Head));
+    let shorter = written(AuditSettings::default(), 5).await;
+    let Err(AuditVerifyError::Broken(broken)) = check(&shorter) else { panic!("it is too short") };
+    assert_eq!((broken.line, broken.what), (Some(6), BreakKind::Missing { newest: 5 }));
 }
 
 #[tokio::test]
 async fn an_empty_log_is_whole() {
     let home = TempDir::new().unwrap();
     assert_eq!(verified(&home).lines, 0);
-    open(&home, Settings::default()).close();
+    open(&home, AuditSettings::default()).close();
     assert_eq!((verified(&home).lines, verified(&home).head.seq), (0, 0));
     assert_eq!(tail(&folder(&home), 5).unwrap(), [""; 0]);
 }
@@ -195,7 +195,7 @@ async fn an_empty_log_is_whole() {
 #[tokio::test]
 async fn who_listens_hears_every_line() {
     let home = TempDir::new().unwrap();
-    let audit = open(&home, Settings::default());
+    let audit = open(&home, AuditSettings::default());
     let mut lines = audit.subscribe();
     audit.write(entry(1)).await.unwrap();
     audit.write_behind(entry(2));
@@ -210,34 +210,34 @@ async fn who_listens_hears_every_line() {
 #[tokio::test]
 async fn lines_are_found_by_what_is_asked() {
     let home = written(SMALL, 30).await;
-    let found = |query: Query| -> Vec<u64> {
-        let query = Query { limit: if query.limit == 0 { 100 } else { query.limit }, ..query };
+    let found = |query: AuditQuery| -> Vec<u64> {
+        let query = AuditQuery { limit: if query.limit == 0 { 100 } else { query.limit }, ..query };
         search(&folder(&home), &query).unwrap().iter().map(|line| seq(line)).collect()
     };
-    let any = Query::default;
+    let any = AuditQuery::default;
     let some = |text: &str| Some(text.to_owned());
-    assert_eq!(found(Query { actor: some("agent 1"), limit: 3, ..any() }), [28, 25, 22]);
-    assert_eq!(found(Query { action: some("git.commit"), limit: 2, ..any() }), [29, 27]);
-    assert_eq!(found(Query { action: some("git.*"), limit: 2, ..any() }), [29, 27]);
-    assert_eq!(found(Query { action: some("git"), ..any() }), [0; 0]);
-    assert_eq!(found(Query { session: some("s5"), ..any() }), [30, 25, 20, 15, 10, 5]);
-    assert_eq!(found(Query { text: some("grÜN \"7\""), ..any() }), [7]);
-    assert_eq!(found(Query { before_seq: Some(4), ..any() }), [3, 2, 1]);
-    assert_eq!(found(Query { after_seq: Some(27), ..any() }), [30, 29, 28]);
-    assert_eq!(found(Query { actor: some("agent 1"), session: some("s5"), before_seq: Some(25), ..any() }), [10]);
-    assert_eq!(found(Query { since_us: Some(0), ..any() }).len(), 30);
+    assert_eq!(found(AuditQuery { actor: some("agent 1"), limit: 3, ..any() }), [28, 25, 22]);
+    assert_eq!(found(AuditQuery { action: some("git.commit"), limit: 2, ..any() }), [29, 27]);
+    assert_eq!(found(AuditQuery { action: some("git.*"), limit: 2, ..any() }), [29, 27]);
+    assert_eq!(found(AuditQuery { action: some("git"), ..any() }), [0; 0]);
+    assert_eq!(found(AuditQuery { session: some("s5"), ..any() }), [30, 25, 20, 15, 10, 5]);
+    assert_eq!(found(AuditQuery { text: some("grÜN \"7\""), ..any() }), [7]);
+    assert_eq!(found(AuditQuery { before_seq: Some(4), ..any() }), [3, 2, 1]);
+    assert_eq!(found(AuditQuery { after_seq: Some(27), ..any() }), [30, 29, 28]);
+    assert_eq!(found(AuditQuery { actor: some("agent 1"), session: some("s5"), before_seq: Some(25), ..any() }), [10]);
+    assert_eq!(found(AuditQuery { since_us: Some(0), ..any() }).len(), 30);
     let to_come = chain::now_us() + 1_000_000;
-    assert_eq!(found(Query { since_us: Some(to_come), ..any() }), [0; 0]);
-    assert_eq!(found(Query { since_us: Some(to_come + 9_000_000_000), ..any() }), [0; 0]);
+    assert_eq!(found(AuditQuery { since_us: Some(to_come), ..any() }), [0; 0]);
+    assert_eq!(found(AuditQuery { since_us: Some(to_come + 9_000_000_000), ..any() }), [0; 0]);
 }
 
 #[tokio::test]
 async fn lines_longer_than_what_is_read_at_once_are_found() {
     let home = TempDir::new().unwrap();
-    let audit = open(&home, Settings::default());
+    let audit = open(&home, AuditSettings::default());
     for number in 0..60 {
         let args = format!("\"{number:.>15000}\"");
-        audit.write(Entry { args, ..entry(number) }).await.unwrap();
+        audit.write(AuditEntry { args, ..entry(number) }).await.unwrap();
     }
     let lines = tail(audit.folder(), 100).unwrap();
     assert_eq!(lines.len(), 60);

@@ -20,36 +20,36 @@ use std::{
 use super::{
     chain::{ChainLink, GENESIS, LineParts},
     files::{self, LogFile},
-    head::{self, FoundHead, Head},
+    head::{self, AuditHead, FoundHead},
 };
 
 /// A log that is what was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verified {
+pub struct VerifiedLog {
     pub lines: u64,
     pub files: usize,
     /// The number of the first line: 1, unless older ones were let go of.
     pub first_seq: u64,
     /// The newest line.
-    pub head: Head,
+    pub head: AuditHead,
     /// What is behind it without a line end: somebody is writing it at this moment, or was killed.
     pub unfinished_bytes: u64,
 }
 
 /// Where the log is not what was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Broken {
+pub struct AuditBreak {
     pub file: PathBuf,
     /// In this file, from 1. Nothing where it is about the file.
     pub line: Option<u64>,
     /// The number of the line that should be there.
     pub seq: Option<u64>,
-    pub what: Wrong,
+    pub what: BreakKind,
 }
 
 /// What is wrong there.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Wrong {
+pub enum BreakKind {
     /// It is no line of an audit log, or its line end is gone.
     Form,
     /// Its hash is not that of its text.
@@ -73,9 +73,9 @@ pub enum Wrong {
 }
 
 #[derive(Debug, thiserror::Error)]
-pub enum VerifyError {
+pub enum AuditVerifyError {
     #[error("{0}")]
-    Broken(Broken),
+    Broken(AuditBreak),
     #[error("cannot read {path:?}")]
     Read { path: PathBuf, source: io::Error },
 }
@@ -88,7 +88,7 @@ struct Checked {
     before: Option<ChainLink>,
     newest: Option<ChainLink>,
     /// The first thing that is wrong in it, if one looks at nothing else.
-    broken: Option<(u64, u64, Wrong)>,
+    broken: Option<(u64, u64, BreakKind)>,
     unfinished_bytes: u64,
     /// The hashes of the lines that were looked for, in their order.
     wanted: Vec<(ChainLink, bool)>,
@@ -108,19 +108,19 @@ const CHUNK_BYTES: usize = 1 << 20;
 const MAX_WORDS: usize = 64;
 
 /// Checks the log in a folder. `on_progress` is told how many bytes of how many are done.
-pub fn verify(folder: &Path, on_progress: impl FnMut(u64, u64)) -> Result<Verified, VerifyError> {
+pub fn verify(folder: &Path, on_progress: impl FnMut(u64, u64)) -> Result<VerifiedLog, AuditVerifyError> {
     verify_with_heads(folder, &[], on_progress)
 }
 
 /// The same, and that the lines are there which somebody has kept elsewhere.
 pub fn verify_with_heads(
     folder: &Path,
-    kept: &[Head],
+    kept: &[AuditHead],
     on_progress: impl FnMut(u64, u64),
-) -> Result<Verified, VerifyError> {
+) -> Result<VerifiedLog, AuditVerifyError> {
     let error = |path: &Path| {
         let path = path.to_owned();
-        move |source| VerifyError::Read { path, source }
+        move |source| AuditVerifyError::Read { path, source }
     };
     // Before the lines: they may become more meanwhile, but then not fewer than this head says.
     let head_path = folder.join(head::NAME);
@@ -128,15 +128,16 @@ pub fn verify_with_heads(
     let files = files::all(folder).map_err(error(folder))?;
     let head = match found {
         FoundHead::Head(known) => Some(known),
-        FoundHead::Damaged => return Err(broken(&head_path, None, None, Wrong::HeadDamaged)),
+        FoundHead::Damaged => return Err(broken(&head_path, None, None, BreakKind::HeadDamaged)),
         FoundHead::Nothing => None,
     };
-    let link = |kept: &Head| Some(ChainLink { seq: kept.seq, hash: super::chain::hash(&kept.hash)? });
+    let link = |kept: &AuditHead| Some(ChainLink { seq: kept.seq, hash: super::chain::hash(&kept.hash)? });
     let kept: Vec<ChainLink> = kept.iter().filter_map(link).collect();
     let wanted: Vec<ChainLink> = head.iter().flat_map(|head| [head.newest, head.anchor]).chain(kept.clone()).collect();
     let all = check_all(&files, &wanted, on_progress);
     let anchor = head.map_or(GENESIS, |head| head.anchor);
-    let mut verified = Verified { lines: 0, files: 0, first_seq: 0, head: Head::from(&anchor), unfinished_bytes: 0 };
+    let mut verified =
+        VerifiedLog { lines: 0, files: 0, first_seq: 0, head: AuditHead::from(&anchor), unfinished_bytes: 0 };
     let mut before: Option<ChainLink> = None;
     let last = files.len();
     for (place, (file, checked)) in (1..).zip(files.iter().zip(all)) {
@@ -147,10 +148,10 @@ pub fn verify_with_heads(
             let expected = before.unwrap_or(if first.seq < anchor.seq { first } else { anchor });
             let seq = Some(expected.seq + 1);
             if first.seq != expected.seq {
-                return Err(broken(&file.path, Some(1), seq, Wrong::Number { found: first.seq + 1 }));
+                return Err(broken(&file.path, Some(1), seq, BreakKind::Number { found: first.seq + 1 }));
             }
             if first.hash != expected.hash {
-                return Err(broken(&file.path, Some(1), seq, Wrong::Link));
+                return Err(broken(&file.path, Some(1), seq, BreakKind::Link));
             }
             verified.first_seq = if before.is_none() { first.seq + 1 } else { verified.first_seq };
         }
@@ -161,12 +162,12 @@ pub fn verify_with_heads(
         }
         if let Some((wanted, _)) = checked.wanted.iter().find(|(_, is_it)| !is_it) {
             let line = wanted.seq - checked.before.map_or(0, |before| before.seq);
-            return Err(broken(&file.path, Some(line), Some(wanted.seq), Wrong::Head));
+            return Err(broken(&file.path, Some(line), Some(wanted.seq), BreakKind::Head));
         }
         before = checked.newest.or(before);
         if checked.unfinished_bytes > 0 && place < last {
             let seq = before.unwrap_or(anchor).seq + 1;
-            return Err(broken(&file.path, Some(checked.lines + 1), Some(seq), Wrong::Form));
+            return Err(broken(&file.path, Some(checked.lines + 1), Some(seq), BreakKind::Form));
         }
         verified.lines += checked.lines;
         verified.files += 1;
@@ -175,31 +176,31 @@ pub fn verify_with_heads(
             && place == last
             && wanted.iter().any(|wanted| wanted.seq > newest.seq)
         {
-            let what = Wrong::Missing { newest: newest.seq };
+            let what = BreakKind::Missing { newest: newest.seq };
             return Err(broken(&file.path, Some(checked.lines + 1), Some(newest.seq + 1), what));
         }
     }
     if let Some(kept) = kept.iter().find(|kept| kept.seq < verified.first_seq && **kept != anchor) {
-        return Err(broken(folder, None, Some(kept.seq), Wrong::LetGo));
+        return Err(broken(folder, None, Some(kept.seq), BreakKind::LetGo));
     }
     match before {
         Some(newest) if head.is_some() => {
-            verified.head = Head::from(&newest);
+            verified.head = AuditHead::from(&newest);
             Ok(verified)
         }
-        Some(_) => Err(broken(&head_path, None, None, Wrong::HeadMissing)),
+        Some(_) => Err(broken(&head_path, None, None, BreakKind::HeadMissing)),
         None => match wanted.iter().find(|wanted| wanted.seq > 0) {
             None => Ok(verified),
             Some(_) => {
                 let file = folder.join(files::CURRENT);
-                Err(broken(&file, Some(1), Some(anchor.seq + 1), Wrong::Missing { newest: anchor.seq }))
+                Err(broken(&file, Some(1), Some(anchor.seq + 1), BreakKind::Missing { newest: anchor.seq }))
             }
         },
     }
 }
 
-fn broken(file: &Path, line: Option<u64>, seq: Option<u64>, what: Wrong) -> VerifyError {
-    VerifyError::Broken(Broken { file: file.to_owned(), line, seq, what })
+fn broken(file: &Path, line: Option<u64>, seq: Option<u64>, what: BreakKind) -> AuditVerifyError {
+    AuditVerifyError::Broken(AuditBreak { file: file.to_owned(), line, seq, what })
 }
 
 // === one file after the other, on all cores ===
@@ -270,20 +271,20 @@ fn check(mut file: &File, wanted: &[ChainLink], tell: &SyncSender<VerifyReport>)
         held = end - at;
         if held == buffer.len() {
             let seq = checked.newest.map_or(0, |newest| newest.seq) + 1;
-            checked.broken = Some((checked.lines + 1, seq, Wrong::Form));
+            checked.broken = Some((checked.lines + 1, seq, BreakKind::Form));
             return Ok(checked);
         }
     }
 }
 
 impl Checked {
-    fn add(&mut self, line: &[u8], wanted: &[ChainLink]) -> Result<(), Wrong> {
-        let parts = LineParts::of(line).ok_or(Wrong::Form)?;
+    fn add(&mut self, line: &[u8], wanted: &[ChainLink]) -> Result<(), BreakKind> {
+        let parts = LineParts::of(line).ok_or(BreakKind::Form)?;
         match &self.newest {
-            Some(newest) if parts.seq != newest.seq + 1 => return Err(Wrong::Number { found: parts.seq }),
+            Some(newest) if parts.seq != newest.seq + 1 => return Err(BreakKind::Number { found: parts.seq }),
             // Its own hash first: if that is wrong it is this line that was changed, not the one before it.
-            _ if !parts.is_whole() => return Err(Wrong::Changed),
-            Some(newest) if parts.prev != newest.hash => return Err(Wrong::Link),
+            _ if !parts.is_whole() => return Err(BreakKind::Changed),
+            Some(newest) if parts.prev != newest.hash => return Err(BreakKind::Link),
             Some(_) => {}
             None => self.before = Some(parts.before()),
         }
@@ -298,7 +299,7 @@ impl Checked {
 
 // === for people ===
 
-impl fmt::Display for Broken {
+impl fmt::Display for AuditBreak {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.file.display())?;
         if let Some(line) = self.line {
@@ -311,7 +312,7 @@ impl fmt::Display for Broken {
     }
 }
 
-impl Wrong {
+impl BreakKind {
     /// Its name, for programs.
     pub fn name(&self) -> &'static str {
         match self {
@@ -328,7 +329,7 @@ impl Wrong {
     }
 }
 
-impl fmt::Display for Wrong {
+impl fmt::Display for BreakKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Form => f.write_str("this is no audit line: it was changed or cut"),

@@ -15,9 +15,9 @@ use std::{
 use tokio::sync::{Semaphore, broadcast, oneshot};
 
 use super::{
-    AuditError, Entry,
+    AuditEntry, AuditError,
     chain::ChainLink,
-    head::Head,
+    head::AuditHead,
     log::{OpenLog, WrittenLines},
     mend::notice,
     reserve::LogRoom,
@@ -67,7 +67,7 @@ struct AuditQueue {
     /// Before all others. Whoever waited for one that could not be written has been told.
     owed: VecDeque<OwedLine>,
     jobs: VecDeque<AuditJob>,
-    behind: VecDeque<Entry>,
+    behind: VecDeque<AuditEntry>,
     /// How many there was no room for.
     lost: u64,
     /// The last write failed: what nobody waits for can wait.
@@ -77,13 +77,13 @@ struct AuditQueue {
 
 /// A line and who waits for it.
 struct AuditJob {
-    entry: Entry,
+    entry: AuditEntry,
     done: oneshot::Sender<Result<u64, AuditError>>,
 }
 
 /// A line about what has happened already, and who wants to know whether it is there.
 struct OwedLine {
-    entry: Entry,
+    entry: AuditEntry,
     done: Option<oneshot::Sender<Result<u64, AuditError>>>,
 }
 
@@ -92,14 +92,18 @@ struct OwedLine {
 struct Batch {
     owed: Vec<OwedLine>,
     jobs: Vec<AuditJob>,
-    behind: Vec<Entry>,
+    behind: Vec<AuditEntry>,
     lost: u64,
 }
 
 // === impl AuditWriter ===
 
 impl AuditWriter {
-    pub(super) fn spawn(log: OpenLog, first: VecDeque<Entry>, lines: broadcast::Sender<Arc<str>>) -> io::Result<Self> {
+    pub(super) fn spawn(
+        log: OpenLog,
+        first: VecDeque<AuditEntry>,
+        lines: broadcast::Sender<Arc<str>>,
+    ) -> io::Result<Self> {
         let queue = Mutex::new(AuditQueue { behind: first, ..AuditQueue::default() });
         let (places, keep) = (Semaphore::new(MAX_QUEUED), AtomicUsize::new(log.settings.keep));
         let (owed, newest) = (AtomicUsize::new(0), Mutex::new(log.known.newest));
@@ -110,7 +114,7 @@ impl AuditWriter {
         Ok(Self { shared, thread: Mutex::new(Some(thread)), lines })
     }
 
-    pub(super) async fn write(&self, entry: Entry) -> Result<u64, AuditError> {
+    pub(super) async fn write(&self, entry: AuditEntry) -> Result<u64, AuditError> {
         let (done, answer) = oneshot::channel();
         {
             let place = self.shared.places.acquire().await.map_err(|_| AuditError::Closed)?;
@@ -127,7 +131,7 @@ impl AuditWriter {
         answer.await.unwrap_or(Err(AuditError::Closed))
     }
 
-    pub(super) async fn owe(&self, entry: Entry) -> Result<u64, AuditError> {
+    pub(super) async fn owe(&self, entry: AuditEntry) -> Result<u64, AuditError> {
         let (done, answer) = oneshot::channel();
         {
             let mut queue = self.shared.queue();
@@ -145,15 +149,15 @@ impl AuditWriter {
         answer.await.unwrap_or(Err(AuditError::Closed))
     }
 
-    pub(super) fn head(&self) -> Head {
-        Head::from(&*self.shared.newest())
+    pub(super) fn head(&self) -> AuditHead {
+        AuditHead::from(&*self.shared.newest())
     }
 
     pub(super) fn owed(&self) -> usize {
         self.shared.owed.load(Ordering::Relaxed)
     }
 
-    pub(super) fn write_behind(&self, entry: Entry) {
+    pub(super) fn write_behind(&self, entry: AuditEntry) {
         {
             let mut queue = self.shared.queue();
             if queue.closed {
@@ -237,7 +241,7 @@ impl AuditShared {
         let owed: Vec<OwedLine> = queue.owed.drain(..).collect();
         // What is the longest here goes first.
         let behind = queue.behind.len().min(MAX_BATCH / 2);
-        let behind: Vec<Entry> = queue.behind.drain(..behind).collect();
+        let behind: Vec<AuditEntry> = queue.behind.drain(..behind).collect();
         let taken = queue.jobs.len().min(MAX_BATCH - behind.len());
         let jobs: Vec<AuditJob> = queue.jobs.drain(..taken).collect();
         // Where some were lost is known once the others are written.
@@ -256,7 +260,7 @@ impl AuditShared {
     }
 
     /// Takes back what nobody was promised, to be tried again.
-    fn put_back(&self, owed: Vec<OwedLine>, behind: Vec<Entry>, lost: u64) {
+    fn put_back(&self, owed: Vec<OwedLine>, behind: Vec<AuditEntry>, lost: u64) {
         let mut queue = self.queue();
         queue.failed = true;
         owed.into_iter().rev().for_each(|owed| queue.owed.push_front(owed));

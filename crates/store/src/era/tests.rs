@@ -54,7 +54,7 @@ async fn one_can_look_while_the_store_is_open_and_after_it_was_closed() {
 #[test]
 fn looking_creates_nothing() {
     let home = TempDir::new().unwrap();
-    assert!(matches!(eras_at(&home.path().join("prism.db")), Err(ReadError::Open { .. })));
+    assert!(matches!(eras_at(&home.path().join("prism.db")), Err(StoreReadError::Open { .. })));
     assert_eq!(fs::read_dir(home.path()).unwrap().count(), 0);
 }
 
@@ -64,7 +64,7 @@ fn looking_migrates_nothing() {
     let path = home.path().join("prism.db");
     Connection::open(&path).unwrap().execute_batch("CREATE TABLE quiet (x TEXT)").unwrap();
     let before = fs::read(&path).unwrap();
-    assert!(matches!(eras_at(&path), Err(ReadError::Query { .. })));
+    assert!(matches!(eras_at(&path), Err(StoreReadError::Query { .. })));
     assert_eq!(fs::read(&path).unwrap(), before);
 }
 
@@ -73,7 +73,7 @@ fn a_file_that_is_no_database_is_refused() {
     let home = TempDir::new().unwrap();
     let path = home.path().join("prism.db");
     fs::write(&path, "not a database, but long enough to be taken for one ".repeat(100)).unwrap();
-    assert!(matches!(eras_at(&path), Err(ReadError::Query { .. })));
+    assert!(matches!(eras_at(&path), Err(StoreReadError::Query { .. })));
 }
 
 #[test]
@@ -85,6 +85,6 @@ fn who_looks_does_not_wait_long_for_a_lock() {
     writer.execute_batch("CREATE TABLE era (x TEXT); BEGIN EXCLUSIVE").unwrap();
     let begun = Instant::now();
     let error = eras_at(&path).unwrap_err();
-    assert!(matches!(error, ReadError::Query { .. }), "{error}");
+    assert!(matches!(error, StoreReadError::Query { .. }), "{error}");
     assert!(begun.elapsed() < Duration::from_secs(4), "{:?}", begun.elapsed());
 }

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{id, key, optional_id};
-use crate::{ReadError, Store, WriteError};
+use crate::{Store, StoreReadError, StoreWriteError};
 
 /// A question to a person as it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub struct ConfirmationRow {
 
 /// What a person said.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct ConfirmationAnswer {
     pub confirmation: u128,
     /// Of what they saw. Only if that is what was asked does the answer count.
     pub digest: [u8; 32],
@@ -54,7 +54,7 @@ pub struct ConfirmationFilter {
 }
 
 impl Store {
-    pub async fn add_confirmation(&self, new: ConfirmationRow) -> Result<(), WriteError> {
+    pub async fn add_confirmation(&self, new: ConfirmationRow) -> Result<(), StoreWriteError> {
         let sql = "INSERT INTO confirmation VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)";
         let add = move |connection: &Connection| {
             let row = params![
@@ -81,12 +81,12 @@ impl Store {
     /// Notes what a person said. Returns whether it counts: `false` means that something else was asked, or that it was
     /// decided before or withdrawn. An Allow counts after the time as well: nobody waits any more, but whoever asks the
     /// same again need not.
-    pub async fn decide_confirmation(&self, answer: Answer) -> Result<bool, WriteError> {
+    pub async fn decide_confirmation(&self, answer: ConfirmationAnswer) -> Result<bool, StoreWriteError> {
         let sql = "UPDATE confirmation SET state = iif(?3, 'allowed', 'denied'), decided_at_us = ?4, decided_by = ?5,
                    reason = ?6, uses_left = iif(?3, ?7, 0), until_us = iif(?3, ?8, NULL)
                    WHERE id = ?1 AND digest = ?2 AND (state = 'waiting' OR ?3 AND state = 'expired')";
         let decide = move |connection: &Connection| {
-            let Answer { confirmation, digest, allow, at_us, by, reason, uses, until_us } = &answer;
+            let ConfirmationAnswer { confirmation, digest, allow, at_us, by, reason, uses, until_us } = &answer;
             let row = params![key(*confirmation), digest, allow, at_us, by, reason, uses, until_us];
             Ok(connection.prepare_cached(sql)?.execute(row)? == 1)
         };
@@ -95,7 +95,7 @@ impl Store {
 
     /// Takes one use of an Allow of exactly this, and returns the confirmation that it was. Of several, the one that ends
     /// first.
-    pub async fn use_approval(&self, digest: [u8; 32], now_us: i64) -> Result<Option<u128>, WriteError> {
+    pub async fn use_approval(&self, digest: [u8; 32], now_us: i64) -> Result<Option<u128>, StoreWriteError> {
         let sql = "UPDATE confirmation SET uses_left = uses_left - 1 WHERE id = (
                        SELECT id FROM confirmation INDEXED BY confirmation_approval
                        WHERE digest = ?1 AND state = 'allowed' AND uses_left > 0 AND (until_us IS NULL OR until_us > ?2)
@@ -114,7 +114,7 @@ impl Store {
         confirmations: Vec<u128>,
         state: &'static str,
         at_us: i64,
-    ) -> Result<Vec<u128>, WriteError> {
+    ) -> Result<Vec<u128>, StoreWriteError> {
         let sql = "UPDATE confirmation SET state = ?2, decided_at_us = ?3 WHERE id = ?1 AND state = 'waiting'";
         let end = move |connection: &Connection| {
             let mut statement = connection.prepare_cached(sql)?;
@@ -130,7 +130,7 @@ impl Store {
     }
 
     /// Ends the questions whose time is over, and returns them.
-    pub async fn expire_confirmations(&self, now_us: i64) -> Result<Vec<u128>, WriteError> {
+    pub async fn expire_confirmations(&self, now_us: i64) -> Result<Vec<u128>, StoreWriteError> {
         let sql = "UPDATE confirmation INDEXED BY confirmation_waiting SET state = 'expired'
                    WHERE state = 'waiting' AND expires_at_us <= ?1 RETURNING id";
         let expire = move |connection: &Connection| {
@@ -139,7 +139,7 @@ impl Store {
         self.writer.write(expire).await
     }
 
-    pub fn confirmation(&self, confirmation: u128) -> Result<Option<ConfirmationRow>, ReadError> {
+    pub fn confirmation(&self, confirmation: u128) -> Result<Option<ConfirmationRow>, StoreReadError> {
         let sql = "SELECT * FROM confirmation WHERE id = ?1";
         self.read(|connection| {
             connection.prepare_cached(sql)?.query_row([key(confirmation)], self::confirmation).optional()
@@ -147,7 +147,7 @@ impl Store {
     }
 
     /// Returns the ids of what waits, the oldest first, and how many characters each has to show.
-    pub fn waiting_confirmations(&self, most: u32) -> Result<Vec<(u128, u32)>, ReadError> {
+    pub fn waiting_confirmations(&self, most: u32) -> Result<Vec<(u128, u32)>, StoreReadError> {
         let sql = "SELECT id, length(shown) AS length FROM confirmation WHERE state = 'waiting'
                    ORDER BY created_at_us, id LIMIT ?1";
         let read = |row: &Row<'_>| Ok((id(row, "id")?, row.get("length")?));
@@ -155,7 +155,7 @@ impl Store {
     }
 
     /// The same as `confirmation`, with only so many characters of what is shown.
-    pub fn beginning_of_confirmation(&self, of: u128, most: u32) -> Result<Option<ConfirmationRow>, ReadError> {
+    pub fn beginning_of_confirmation(&self, of: u128, most: u32) -> Result<Option<ConfirmationRow>, StoreReadError> {
         let sql = "SELECT id, kind, grant_id, agent, digest, substr(shown, 1, ?2) AS shown, state, created_at_us,
                    expires_at_us, decided_at_us, decided_by, reason, uses_left, until_us
                    FROM confirmation WHERE id = ?1";
@@ -165,13 +165,13 @@ impl Store {
     }
 
     /// Returns when the time of the first of them is over; `None` if nothing waits.
-    pub fn first_end_of_confirmations(&self) -> Result<Option<i64>, ReadError> {
+    pub fn first_end_of_confirmations(&self) -> Result<Option<i64>, StoreReadError> {
         let sql = "SELECT min(expires_at_us) FROM confirmation WHERE state = 'waiting'";
         self.read(|connection| connection.prepare_cached(sql)?.query_row([], |row| row.get(0)))
     }
 
     /// Returns confirmations, the newest first.
-    pub fn confirmations(&self, filter: &ConfirmationFilter) -> Result<Vec<ConfirmationRow>, ReadError> {
+    pub fn confirmations(&self, filter: &ConfirmationFilter) -> Result<Vec<ConfirmationRow>, StoreReadError> {
         let grant = if filter.grant.is_some() { "grant_id = ?1" } else { "?1 IS NULL" };
         let waiting = if filter.waiting_only { "AND state = 'waiting'" } else { "" };
         let sql =

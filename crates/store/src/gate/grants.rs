@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{id, key, optional_id, requests};
-use crate::{ReadError, Store, WriteError};
+use crate::{Store, StoreReadError, StoreWriteError};
 
 /// A grant as it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -44,7 +44,7 @@ const MAX_BEFORE: u32 = 20;
 impl Store {
     /// Adds a grant that was narrowed from another. Returns whether it did: `false` means that its parent has ended, and
     /// nobody would end the child.
-    pub async fn add_grant(&self, grant: GrantRow, token_hash: [u8; 32]) -> Result<bool, WriteError> {
+    pub async fn add_grant(&self, grant: GrantRow, token_hash: [u8; 32]) -> Result<bool, StoreWriteError> {
         let sql = "SELECT 1 FROM access_grant WHERE id = ?1 AND ended_at_us IS NULL";
         let add = move |connection: &Connection| {
             if let Some(parent) = grant.parent
@@ -60,7 +60,7 @@ impl Store {
     }
 
     /// Notes that the holder of a grant was here.
-    pub async fn activate_grant(&self, grant: u128) -> Result<(), WriteError> {
+    pub async fn activate_grant(&self, grant: u128) -> Result<(), StoreWriteError> {
         let sql = "UPDATE access_grant SET state = 'ACTIVE' WHERE id = ?1 AND state = 'APPROVED'";
         let activate = move |connection: &Connection| {
             if connection.prepare_cached(sql)?.execute([key(grant)])? == 1 {
@@ -77,12 +77,12 @@ impl Store {
         grants: Vec<u128>,
         state: &'static str,
         at_us: i64,
-    ) -> Result<Vec<u128>, WriteError> {
+    ) -> Result<Vec<u128>, StoreWriteError> {
         self.writer.write(move |connection| end(connection, &grants, state, at_us)).await
     }
 
     /// Ends the grants whose time is over, each with its branch, and returns them.
-    pub async fn expire_grants(&self, now_us: i64) -> Result<Vec<u128>, WriteError> {
+    pub async fn expire_grants(&self, now_us: i64) -> Result<Vec<u128>, StoreWriteError> {
         let sql = "SELECT id FROM access_grant INDEXED BY access_grant_live
                    WHERE ended_at_us IS NULL AND expires_at_us <= ?1";
         let expire = move |connection: &Connection| {
@@ -94,18 +94,18 @@ impl Store {
     }
 
     /// Returns the grant of a token, ended or not.
-    pub fn grant_of_token(&self, hash: [u8; 32]) -> Result<Option<GrantRow>, ReadError> {
+    pub fn grant_of_token(&self, hash: [u8; 32]) -> Result<Option<GrantRow>, StoreReadError> {
         let sql = "SELECT access_grant.* FROM grant_token JOIN access_grant ON id = grant_id WHERE hash = ?1";
         self.read(|connection| connection.prepare_cached(sql)?.query_row([hash], self::grant).optional())
     }
 
-    pub fn grant(&self, grant: u128) -> Result<Option<GrantRow>, ReadError> {
+    pub fn grant(&self, grant: u128) -> Result<Option<GrantRow>, StoreReadError> {
         let sql = "SELECT * FROM access_grant WHERE id = ?1";
         self.read(|connection| connection.prepare_cached(sql)?.query_row([key(grant)], self::grant).optional())
     }
 
     /// Returns grants, the newest first.
-    pub fn grants(&self, filter: &GrantFilter) -> Result<Vec<GrantRow>, ReadError> {
+    pub fn grants(&self, filter: &GrantFilter) -> Result<Vec<GrantRow>, StoreReadError> {
         let agent = if filter.agent.is_some() { "agent = ?1" } else { "?1 IS NULL" };
         let request = if filter.request.is_some() { "AND request_id = ?2" } else { "AND ?2 IS NULL" };
         let alive = if filter.alive_only { "AND ended_at_us IS NULL" } else { "" };
@@ -118,13 +118,13 @@ impl Store {
     }
 
     /// Returns how many grants have not ended.
-    pub fn live_grants(&self) -> Result<u32, ReadError> {
+    pub fn live_grants(&self) -> Result<u32, StoreReadError> {
         let sql = "SELECT count(*) FROM access_grant INDEXED BY access_grant_live WHERE ended_at_us IS NULL";
         self.read(|connection| connection.prepare_cached(sql)?.query_row([], |row| row.get(0)))
     }
 
     /// Returns what an agent was granted, the newest first. Not what it was handed on by another agent.
-    pub fn granted_before(&self, agent: &str) -> Result<Vec<GrantRow>, ReadError> {
+    pub fn granted_before(&self, agent: &str) -> Result<Vec<GrantRow>, StoreReadError> {
         let sql = "SELECT * FROM access_grant WHERE agent = ?1 AND parent IS NULL
                    ORDER BY created_at_us DESC, id DESC LIMIT ?2";
         self.read(|connection| {
@@ -133,7 +133,7 @@ impl Store {
     }
 
     /// Returns a grant and all that were narrowed from it or from those, itself first. What is ended as well.
-    pub fn descendants(&self, grant: u128) -> Result<Vec<u128>, ReadError> {
+    pub fn descendants(&self, grant: u128) -> Result<Vec<u128>, StoreReadError> {
         self.read(|connection| branch(connection, grant))
     }
 }

@@ -19,7 +19,7 @@ const MAX_NAME: usize = 160;
 
 /// A grant that has ended, with all that came from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub struct EndMark {
     pub grant: u128,
     pub at_us: i64,
     /// Who has ended it.
@@ -28,14 +28,14 @@ pub struct Mark {
 
 /// The file, open.
 #[derive(Debug)]
-pub struct Marks {
+pub struct EndMarks {
     file: File,
     used: usize,
 }
 
-impl Marks {
+impl EndMarks {
     /// Opens the file, which is made if it is missing, and returns what is in it.
-    pub fn open(path: &Path) -> io::Result<(Self, Vec<Mark>)> {
+    pub fn open(path: &Path) -> io::Result<(Self, Vec<EndMark>)> {
         let mut options = OpenOptions::new();
         let no_follow = i32::try_from(rustix::fs::OFlags::NOFOLLOW.bits()).map_err(io::Error::other)?;
         options.read(true).write(true).create(true).truncate(false).mode(0o600).custom_flags(no_follow);
@@ -51,13 +51,13 @@ impl Marks {
         }
         let mut bytes = vec![0; whole];
         file.read_exact_at(&mut bytes, 0)?;
-        let slots: Vec<Option<Mark>> = bytes.chunks_exact(SLOT_BYTES).map(read).collect();
+        let slots: Vec<Option<EndMark>> = bytes.chunks_exact(SLOT_BYTES).map(read).collect();
         let used = slots.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
         Ok((Self { file, used }, slots.into_iter().flatten().collect()))
     }
 
     /// Notes an end, on disk.
-    pub fn add(&mut self, mark: &Mark) -> io::Result<()> {
+    pub fn add(&mut self, mark: &EndMark) -> io::Result<()> {
         if self.used >= SLOTS {
             return Err(io::Error::other("there is no place for another one"));
         }
@@ -83,7 +83,7 @@ fn blank(slots: usize) -> Vec<u8> {
     bytes
 }
 
-fn written(mark: &Mark) -> Vec<u8> {
+fn written(mark: &EndMark) -> Vec<u8> {
     let mut end = mark.by.len().min(MAX_NAME);
     while !mark.by.is_char_boundary(end) {
         end -= 1;
@@ -95,12 +95,12 @@ fn written(mark: &Mark) -> Vec<u8> {
     bytes
 }
 
-fn read(slot: &[u8]) -> Option<Mark> {
+fn read(slot: &[u8]) -> Option<EndMark> {
     let text = str::from_utf8(slot).ok()?;
     let (grant, rest) = text.split_once(' ')?;
     let (at, by) = rest.split_once(' ')?;
     let grant = u128::from_str_radix(grant, 16).ok().filter(|_| grant.len() == 32)?;
-    Some(Mark { grant, at_us: at.parse().ok()?, by: by.trim().to_owned() })
+    Some(EndMark { grant, at_us: at.parse().ok()?, by: by.trim().to_owned() })
 }
 
 #[cfg(test)]
@@ -109,8 +109,8 @@ mod tests {
 
     use super::*;
 
-    fn mark(grant: u128, by: &str) -> Mark {
-        Mark { grant, at_us: 1_794_816_300_000_000, by: by.to_owned() }
+    fn mark(grant: u128, by: &str) -> EndMark {
+        EndMark { grant, at_us: 1_794_816_300_000_000, by: by.to_owned() }
     }
 
     // H6
@@ -118,18 +118,18 @@ mod tests {
     fn an_end_is_there_at_the_next_start_until_it_is_forgotten() {
         let home = TempDir::new().unwrap();
         let path = home.path().join("ends");
-        let (mut marks, found) = Marks::open(&path).unwrap();
+        let (mut marks, found) = EndMarks::open(&path).unwrap();
         assert!(found.is_empty());
         let all = [mark(7, "console"), mark(u128::MAX, "grün")];
         all.iter().for_each(|mark| marks.add(mark).unwrap());
         drop(marks);
-        let (mut marks, found) = Marks::open(&path).unwrap();
+        let (mut marks, found) = EndMarks::open(&path).unwrap();
         assert_eq!(found, all);
         marks.add(&mark(8, "")).unwrap();
-        assert_eq!(Marks::open(&path).unwrap().1.len(), 3);
+        assert_eq!(EndMarks::open(&path).unwrap().1.len(), 3);
         marks.clear().unwrap();
         marks.add(&mark(9, "http")).unwrap();
-        assert_eq!(Marks::open(&path).unwrap().1, [mark(9, "http")]);
+        assert_eq!(EndMarks::open(&path).unwrap().1, [mark(9, "http")]);
     }
 
     // H6: so a full disk does not matter.
@@ -137,16 +137,16 @@ mod tests {
     fn the_file_never_grows() {
         let home = TempDir::new().unwrap();
         let path = home.path().join("ends");
-        let (mut marks, _) = Marks::open(&path).unwrap();
+        let (mut marks, _) = EndMarks::open(&path).unwrap();
         let size = std::fs::metadata(&path).unwrap().len();
         for grant in 0..SLOTS as u128 {
             marks.add(&mark(grant, &"ü\n".repeat(300))).unwrap();
         }
         assert!(marks.add(&mark(1, "one too many")).is_err());
         assert_eq!(std::fs::metadata(&path).unwrap().len(), size);
-        assert_eq!(Marks::open(&path).unwrap().1.len(), SLOTS);
+        assert_eq!(EndMarks::open(&path).unwrap().1.len(), SLOTS);
         marks.clear().unwrap();
-        assert!(Marks::open(&path).unwrap().1.is_empty());
+        assert!(EndMarks::open(&path).unwrap().1.is_empty());
     }
 
     #[test]
@@ -154,9 +154,9 @@ mod tests {
         let home = TempDir::new().unwrap();
         let path = home.path().join("ends");
         std::fs::write(&path, "nonsense").unwrap();
-        let (mut marks, found) = Marks::open(&path).unwrap();
+        let (mut marks, found) = EndMarks::open(&path).unwrap();
         assert!(found.is_empty());
         marks.add(&mark(7, "console")).unwrap();
-        assert_eq!(Marks::open(&path).unwrap().1, [mark(7, "console")]);
+        assert_eq!(EndMarks::open(&path).unwrap().1, [mark(7, "console")]);
     }
 }

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
 use super::{GrantRow, grants, id, key, optional_id};
-use crate::{ReadError, Store, WriteError};
+use crate::{Store, StoreReadError, StoreWriteError};
 
 /// A request as it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub struct RequestRow {
 
 /// What became of a new request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Added {
+pub enum AddRequestResult {
     Added,
     /// This agent has as many open ones as it may have.
     TooManyOfAgent,
@@ -63,7 +63,12 @@ pub struct RequestFilter {
 
 impl Store {
     /// Adds a request, unless there are too many open ones already.
-    pub async fn add_request(&self, new: RequestRow, max_of_agent: u32, max_all: u32) -> Result<Added, WriteError> {
+    pub async fn add_request(
+        &self,
+        new: RequestRow,
+        max_of_agent: u32,
+        max_all: u32,
+    ) -> Result<AddRequestResult, StoreWriteError> {
         self.writer.write(move |connection| add(connection, &new, max_of_agent, max_all)).await
     }
 
@@ -74,7 +79,7 @@ impl Store {
         from: &[&'static str],
         to: &'static str,
         patch: RequestPatch,
-    ) -> Result<bool, WriteError> {
+    ) -> Result<bool, StoreWriteError> {
         let from = from.to_vec();
         let places = vec!["?"; from.len()].join(", ");
         let sql = format!(
@@ -102,7 +107,7 @@ impl Store {
         decided_by: String,
         grant: GrantRow,
         token_hash: Option<[u8; 32]>,
-    ) -> Result<bool, WriteError> {
+    ) -> Result<bool, StoreWriteError> {
         let sql = "UPDATE access_request SET state = ?2, decided_at_us = ?3, decided_by = ?4, grant_id = ?5
                    WHERE id = ?1 AND state IN ('REQUESTED', 'PENDING') AND expires_at_us > ?3";
         let approve = move |connection: &Connection| {
@@ -119,7 +124,12 @@ impl Store {
 
     /// Gives the agent that asked a token of its own, once. Returns whether it got one: `false` means that the claim is
     /// wrong, was used before, or that there is no live grant.
-    pub async fn claim(&self, request: u128, claim_hash: [u8; 32], token_hash: [u8; 32]) -> Result<bool, WriteError> {
+    pub async fn claim(
+        &self,
+        request: u128,
+        claim_hash: [u8; 32],
+        token_hash: [u8; 32],
+    ) -> Result<bool, StoreWriteError> {
         let sql = "UPDATE access_request SET claimed = 1 WHERE id = ?1 AND claim_hash = ?2 AND NOT claimed
                    AND EXISTS (SELECT 1 FROM access_grant AS live
                                WHERE live.id = access_request.grant_id AND live.ended_at_us IS NULL)
@@ -135,7 +145,7 @@ impl Store {
     }
 
     /// Ends the open requests whose time is over, and returns them.
-    pub async fn expire_requests(&self, now_us: i64) -> Result<Vec<u128>, WriteError> {
+    pub async fn expire_requests(&self, now_us: i64) -> Result<Vec<u128>, StoreWriteError> {
         let sql = "UPDATE access_request INDEXED BY access_request_expiring SET state = 'EXPIRED'
                    WHERE state IN ('REQUESTED', 'PENDING') AND expires_at_us <= ?1 RETURNING id";
         let expire = move |connection: &Connection| {
@@ -144,13 +154,13 @@ impl Store {
         self.writer.write(expire).await
     }
 
-    pub fn request(&self, request: u128) -> Result<Option<RequestRow>, ReadError> {
+    pub fn request(&self, request: u128) -> Result<Option<RequestRow>, StoreReadError> {
         let sql = "SELECT * FROM access_request WHERE id = ?1";
         self.read(|connection| connection.prepare_cached(sql)?.query_row([key(request)], self::request).optional())
     }
 
     /// Returns requests, the newest first.
-    pub fn requests(&self, filter: &RequestFilter) -> Result<Vec<RequestRow>, ReadError> {
+    pub fn requests(&self, filter: &RequestFilter) -> Result<Vec<RequestRow>, StoreReadError> {
         let agent = if filter.agent.is_some() { "agent = ?1" } else { "?1 IS NULL" };
         let open = if filter.open_only { "AND state IN ('REQUESTED', 'PENDING')" } else { "" };
         let before = if filter.before_us.is_some() { "AND created_at_us < ?2" } else { "AND ?2 IS NULL" };
@@ -168,16 +178,21 @@ pub(super) fn follow_grant(connection: &Connection, grant: u128, state: &str) ->
     connection.prepare_cached(sql)?.execute(params![key(grant), state]).map(drop)
 }
 
-fn add(connection: &Connection, new: &RequestRow, max_of_agent: u32, max_all: u32) -> rusqlite::Result<Added> {
+fn add(
+    connection: &Connection,
+    new: &RequestRow,
+    max_of_agent: u32,
+    max_all: u32,
+) -> rusqlite::Result<AddRequestResult> {
     let sql = "SELECT count(*) FILTER (WHERE agent = ?1), count(*)
                FROM access_request INDEXED BY access_request_open WHERE state IN ('REQUESTED', 'PENDING')";
     let (of_agent, all): (u32, u32) =
         connection.prepare_cached(sql)?.query_row([&new.agent], |row| Ok((row.get(0)?, row.get(1)?)))?;
     if of_agent >= max_of_agent {
-        return Ok(Added::TooManyOfAgent);
+        return Ok(AddRequestResult::TooManyOfAgent);
     }
     if all >= max_all {
-        return Ok(Added::TooMany);
+        return Ok(AddRequestResult::TooMany);
     }
     let sql = "INSERT INTO access_request VALUES
                (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)";
@@ -200,7 +215,7 @@ fn add(connection: &Connection, new: &RequestRow, max_of_agent: u32, max_all: u3
         new.asker,
     ];
     connection.prepare_cached(sql)?.execute(row)?;
-    Ok(Added::Added)
+    Ok(AddRequestResult::Added)
 }
 
 fn request(row: &Row<'_>) -> rusqlite::Result<RequestRow> {

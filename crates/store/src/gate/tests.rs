@@ -72,8 +72,8 @@ fn question(id: u128, digest: u128) -> ConfirmationRow {
     }
 }
 
-fn answer(confirmation: u128, digest: u128, allow: bool) -> Answer {
-    Answer {
+fn answer(confirmation: u128, digest: u128, allow: bool) -> ConfirmationAnswer {
+    ConfirmationAnswer {
         confirmation,
         digest: hash(digest),
         allow,
@@ -92,7 +92,7 @@ fn hash(of: u128) -> [u8; 32] {
 }
 
 async fn add(store: &Store, request: RequestRow) {
-    assert_eq!(store.add_request(request, 100, 100).await.unwrap(), Added::Added);
+    assert_eq!(store.add_request(request, 100, 100).await.unwrap(), AddRequestResult::Added);
 }
 
 async fn approve(store: &Store, request: u128, grant: u128) -> bool {
@@ -154,14 +154,14 @@ async fn open_requests_are_bounded_by_agent_and_in_all() {
     let home = TempDir::new().unwrap();
     let store = open(&home);
     let add = async |id, agent| store.add_request(asked(id, agent), 2, 3).await.unwrap();
-    assert_eq!(add(1, "a").await, Added::Added);
-    assert_eq!(add(2, "a").await, Added::Added);
-    assert_eq!(add(3, "a").await, Added::TooManyOfAgent);
-    assert_eq!(add(4, "b").await, Added::Added);
-    assert_eq!(add(5, "b").await, Added::TooMany);
+    assert_eq!(add(1, "a").await, AddRequestResult::Added);
+    assert_eq!(add(2, "a").await, AddRequestResult::Added);
+    assert_eq!(add(3, "a").await, AddRequestResult::TooManyOfAgent);
+    assert_eq!(add(4, "b").await, AddRequestResult::Added);
+    assert_eq!(add(5, "b").await, AddRequestResult::TooMany);
     assert!(store.request(5).unwrap().is_none());
     assert!(approve(&store, 1, 11).await);
-    assert_eq!(add(6, "a").await, Added::Added, "what is decided does not count");
+    assert_eq!(add(6, "a").await, AddRequestResult::Added, "what is decided does not count");
 }
 
 #[tokio::test]
@@ -268,7 +268,9 @@ async fn an_allow_counts_as_often_and_as_long_as_was_said() {
     let store = open(&home);
     for (id, uses, until_us) in [(1, 2, None), (2, 100, Some(80))] {
         store.add_confirmation(question(id, 70)).await.unwrap();
-        assert!(store.decide_confirmation(Answer { uses, until_us, ..answer(id, 70, true) }).await.unwrap());
+        assert!(
+            store.decide_confirmation(ConfirmationAnswer { uses, until_us, ..answer(id, 70, true) }).await.unwrap()
+        );
     }
     assert_eq!(store.use_approval(hash(70), 79).await.unwrap(), Some(2), "what ends first");
     for expected in [Some(1), Some(1), None] {
@@ -307,7 +309,12 @@ async fn everything_is_there_after_a_restart() {
     assert!(store.add_grant(granted(12, Some(11)), hash(12)).await.unwrap());
     store.end_grants(vec![12], "REVOKED", 60).await.unwrap();
     store.add_confirmation(question(1, 70)).await.unwrap();
-    assert!(store.decide_confirmation(Answer { uses: 2, until_us: Some(99), ..answer(1, 70, true) }).await.unwrap());
+    assert!(
+        store
+            .decide_confirmation(ConfirmationAnswer { uses: 2, until_us: Some(99), ..answer(1, 70, true) })
+            .await
+            .unwrap()
+    );
     let all = |store: &Store| {
         let requests = store.requests(&RequestFilter { limit: 9, ..RequestFilter::default() }).unwrap();
         let grants = store.grants(&GrantFilter { limit: 9, ..GrantFilter::default() }).unwrap();
@@ -364,7 +371,7 @@ async fn what_is_over_is_forgotten_in_portions_and_what_lives_is_not() {
     for (id, until_us) in [(1, None), (2, Some(5000)), (3, None)] {
         store.add_confirmation(question(id, 70)).await.unwrap();
         if id < 3 {
-            assert!(store.decide_confirmation(Answer { until_us, ..answer(id, 70, true) }).await.unwrap());
+            assert!(store.decide_confirmation(ConfirmationAnswer { until_us, ..answer(id, 70, true) }).await.unwrap());
         }
     }
     assert_eq!(store.trim_gate(60, 1).await.unwrap(), 0, "nothing ended before");

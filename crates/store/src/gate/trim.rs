@@ -2,12 +2,12 @@
 
 use rusqlite::{Connection, params};
 
-use crate::{Store, WriteError};
+use crate::{Store, StoreWriteError};
 
 impl Store {
     /// Forgets what has ended before a time, at most so many of each kind, and returns how many. To be called again while
     /// it returns something.
-    pub async fn trim_gate(&self, before_us: i64, limit: u32) -> Result<u64, WriteError> {
+    pub async fn trim_gate(&self, before_us: i64, limit: u32) -> Result<u64, StoreWriteError> {
         self.writer.write(move |connection| trim(connection, before_us, limit)).await
     }
 }

@@ -9,7 +9,7 @@ use crate::split::seamless;
 
 /// What is known of a document without its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct DocumentEntry {
     pub path: String,
     pub size: i64,
     pub mtime_ns: i64,
@@ -29,11 +29,11 @@ pub struct Entry {
 
 /// Which documents to look at. What is empty keeps nothing out.
 #[derive(Clone, Debug, Default)]
-pub struct Filter {
+pub struct DocumentFilter {
     pub workspace: Option<String>,
     pub domain: Option<String>,
     pub repository: Option<String>,
-    pub reach: Reach,
+    pub reach: ScopeReach,
     pub topic: Option<String>,
     pub kinds: Vec<String>,
     /// One of them is enough.
@@ -46,7 +46,7 @@ pub struct Filter {
 
 /// How far a scope reaches.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Reach {
+pub enum ScopeReach {
     /// What is in it and below it.
     #[default]
     Below,
@@ -58,24 +58,24 @@ pub enum Reach {
 #[derive(Clone, Debug)]
 pub struct FoundNotes {
     /// Best first.
-    pub hits: Vec<Hit>,
+    pub hits: Vec<DocumentHit>,
     /// How many there are in all.
     pub total: u32,
-    pub matched: Matched,
+    pub matched: MatchMode,
     /// Words of the query that were not looked for, because there were too many.
     pub ignored_words: usize,
 }
 
 #[derive(Clone, Debug)]
-pub struct Hit {
-    pub entry: Entry,
+pub struct DocumentHit {
+    pub entry: DocumentEntry,
     /// Around the words that were found, which stand between « and ».
     pub snippet: String,
 }
 
 /// In what sense the documents match.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Matched {
+pub enum MatchMode {
     /// They have all the words.
     All,
     /// None has all of them; these have some.
@@ -92,36 +92,36 @@ const COLUMNS: &str = "d.path, d.size, d.mtime_ns, d.workspace, d.domain, d.repo
 
 impl MemoryIndex {
     /// Searches for words. Any text is a query. If no document has all words, those that have some are returned.
-    pub fn search(&self, text: &str, filter: &Filter, limit: usize) -> Result<FoundNotes, MemoryError> {
+    pub fn search(&self, text: &str, filter: &DocumentFilter, limit: usize) -> Result<FoundNotes, MemoryError> {
         let query = NoteQuery::read(text);
         let found = |matched, (hits, total)| FoundNotes { hits, total, matched, ignored_words: query.ignored };
         let search = || {
             let (Some(all), Some(any)) = (query.all(), query.any()) else {
-                return Ok(found(Matched::Newest, self.newest(&query, filter, limit)?));
+                return Ok(found(MatchMode::Newest, self.newest(&query, filter, limit)?));
             };
             let strict = self.matching(&all, filter, limit)?;
             if strict.1 > 0 || query.len() < 2 {
-                return Ok(found(Matched::All, strict));
+                return Ok(found(MatchMode::All, strict));
             }
-            Ok(found(Matched::Any, self.matching(&any, filter, limit)?))
+            Ok(found(MatchMode::Any, self.matching(&any, filter, limit)?))
         };
         search().map_err(|error| self.cannot_read(error))
     }
 
     /// Returns documents, newest first, and how many there are in all.
-    pub fn entries(&self, filter: &Filter, limit: usize) -> Result<(Vec<Entry>, u32), MemoryError> {
+    pub fn entries(&self, filter: &DocumentFilter, limit: usize) -> Result<(Vec<DocumentEntry>, u32), MemoryError> {
         self.listed(filter, limit, "d.date DESC, d.path DESC").map_err(|error| self.cannot_read(error))
     }
 
     /// Returns documents, those that were written last first, and how many there are in all. What was written on one
     /// day is sorted by its date: a fresh clone has written everything at once.
-    pub fn recent(&self, filter: &Filter, limit: usize) -> Result<(Vec<Entry>, u32), MemoryError> {
+    pub fn recent(&self, filter: &DocumentFilter, limit: usize) -> Result<(Vec<DocumentEntry>, u32), MemoryError> {
         let order = "d.mtime_ns / 86400000000000 DESC, d.date DESC, d.mtime_ns DESC, d.path DESC";
         self.listed(filter, limit, order).map_err(|error| self.cannot_read(error))
     }
 
     /// Returns the document at a path.
-    pub fn entry(&self, path: &str) -> Result<Option<Entry>, MemoryError> {
+    pub fn entry(&self, path: &str) -> Result<Option<DocumentEntry>, MemoryError> {
         let sql = format!("SELECT {COLUMNS} FROM document d WHERE d.path = ?1");
         let query = || self.connection.prepare_cached(&sql)?.query_map([path], entry)?.next().transpose();
         query().map_err(|error| self.cannot_read(error))
@@ -140,7 +140,12 @@ impl MemoryIndex {
         query().map_err(|error| self.cannot_read(error))
     }
 
-    fn matching(&self, expression: &str, filter: &Filter, limit: usize) -> rusqlite::Result<(Vec<Hit>, u32)> {
+    fn matching(
+        &self,
+        expression: &str,
+        filter: &DocumentFilter,
+        limit: usize,
+    ) -> rusqlite::Result<(Vec<DocumentHit>, u32)> {
         let (conditions, values) = conditions(filter, vec![Value::from(expression.to_owned())]);
         // The plus keeps SQLite from looking the words up once for each document that fits.
         let chosen = match conditions.as_str() {
@@ -169,12 +174,17 @@ impl MemoryIndex {
         );
         let mut statement = self.connection.prepare(&sql)?;
         let rows = statement.query_map([expression], |row| Ok((row.get::<_, i64>("id")?, hit(row)?)))?;
-        let mut hits: HashMap<i64, Hit> = rows.collect::<Result<_, _>>()?;
+        let mut hits: HashMap<i64, DocumentHit> = rows.collect::<Result<_, _>>()?;
         let hits = ids.iter().filter_map(|id| hits.remove(id)).collect();
         Ok((hits, total))
     }
 
-    fn newest(&self, query: &NoteQuery, filter: &Filter, limit: usize) -> rusqlite::Result<(Vec<Hit>, u32)> {
+    fn newest(
+        &self,
+        query: &NoteQuery,
+        filter: &DocumentFilter,
+        limit: usize,
+    ) -> rusqlite::Result<(Vec<DocumentHit>, u32)> {
         let (mut conditions, mut values) = conditions(filter, Vec::new());
         if let Some(unwanted) = query.unwanted() {
             values.push(Value::from(unwanted));
@@ -182,10 +192,15 @@ impl MemoryIndex {
             conditions.push_str(&format!(" AND d.id NOT IN (SELECT rowid FROM words WHERE words MATCH ?{n})"));
         }
         let (entries, total) = self.rows(&conditions, &values, limit, "d.date DESC, d.path DESC")?;
-        Ok((entries.into_iter().map(|entry| Hit { entry, snippet: String::new() }).collect(), total))
+        Ok((entries.into_iter().map(|entry| DocumentHit { entry, snippet: String::new() }).collect(), total))
     }
 
-    fn listed(&self, filter: &Filter, limit: usize, order: &str) -> rusqlite::Result<(Vec<Entry>, u32)> {
+    fn listed(
+        &self,
+        filter: &DocumentFilter,
+        limit: usize,
+        order: &str,
+    ) -> rusqlite::Result<(Vec<DocumentEntry>, u32)> {
         let (conditions, values) = conditions(filter, Vec::new());
         self.rows(&conditions, &values, limit, order)
     }
@@ -196,7 +211,7 @@ impl MemoryIndex {
         values: &[Value],
         limit: usize,
         order: &str,
-    ) -> rusqlite::Result<(Vec<Entry>, u32)> {
+    ) -> rusqlite::Result<(Vec<DocumentEntry>, u32)> {
         let from = format!("FROM document d WHERE true{conditions}");
         // The inner part needs nothing but an index.
         let sql = format!(
@@ -204,7 +219,7 @@ impl MemoryIndex {
              ORDER BY {order}"
         );
         let mut statement = self.connection.prepare_cached(&sql)?;
-        let entries: Vec<Entry> =
+        let entries: Vec<DocumentEntry> =
             statement.query_map(rusqlite::params_from_iter(values), entry)?.collect::<Result<_, _>>()?;
         if entries.len() < limit {
             let total = entries.len() as u32;
@@ -218,7 +233,7 @@ impl MemoryIndex {
 }
 
 /// Returns the conditions of a filter, each with ` AND ` before it, and the values that were there with theirs behind.
-fn conditions(filter: &Filter, mut values: Vec<Value>) -> (String, Vec<Value>) {
+fn conditions(filter: &DocumentFilter, mut values: Vec<Value>) -> (String, Vec<Value>) {
     let mut sql = String::new();
     let mut add = |condition: &str, given: &[&String]| {
         let marks: Vec<String> = (0..given.len()).map(|i| format!("?{}", values.len() + 1 + i)).collect();
@@ -226,7 +241,7 @@ fn conditions(filter: &Filter, mut values: Vec<Value>) -> (String, Vec<Value>) {
         sql.push_str(&condition.replace("{}", &marks.join(", ")));
         values.extend(given.iter().map(|value| Value::from((*value).clone())));
     };
-    let above = filter.reach == Reach::AboveAndBelow;
+    let above = filter.reach == ScopeReach::AboveAndBelow;
     if let Some(workspace) = &filter.workspace {
         add("d.workspace = {}", &[workspace]);
     }
@@ -256,16 +271,16 @@ fn conditions(filter: &Filter, mut values: Vec<Value>) -> (String, Vec<Value>) {
     (sql, values)
 }
 
-fn hit(row: &Row<'_>) -> rusqlite::Result<Hit> {
+fn hit(row: &Row<'_>) -> rusqlite::Result<DocumentHit> {
     let snippet: String = row.get(15)?;
     // A snippet is one line: the text's own lines mean nothing once it is cut.
     let snippet = seamless(&snippet).split_whitespace().collect::<Vec<_>>().join(" ");
-    Ok(Hit { entry: entry(row)?, snippet })
+    Ok(DocumentHit { entry: entry(row)?, snippet })
 }
 
-fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
+fn entry(row: &Row<'_>) -> rusqlite::Result<DocumentEntry> {
     let tags: String = row.get(12)?;
-    Ok(Entry {
+    Ok(DocumentEntry {
         path: row.get(0)?,
         size: row.get(1)?,
         mtime_ns: row.get(2)?,

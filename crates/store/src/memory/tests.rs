@@ -18,27 +18,27 @@ fn place() -> Place {
     Place { _folder: folder, path }
 }
 
-fn document(path: &str, title: &str, body: &str) -> Document {
-    Document {
+fn document(path: &str, title: &str, body: &str) -> IndexedDocument {
+    IndexedDocument {
         path: path.to_owned(),
         title: title.to_owned(),
         body: body.to_owned(),
         kind: "note".to_owned(),
         workspace: "w".to_owned(),
-        ..Document::default()
+        ..IndexedDocument::default()
     }
 }
 
-fn index(documents: Vec<Document>) -> (MemoryIndex, Place) {
+fn index(documents: Vec<IndexedDocument>) -> (MemoryIndex, Place) {
     let place = place();
     let (mut index, opening) = MemoryIndex::open(&place.path, "/root").unwrap();
-    assert_eq!(opening, Opening::Made);
-    index.apply(documents.into_iter().map(|d| Change::Put(Box::new(d)))).unwrap();
+    assert_eq!(opening, IndexOrigin::Made);
+    index.apply(documents.into_iter().map(|d| IndexChange::Put(Box::new(d)))).unwrap();
     (index, place)
 }
 
 fn paths(index: &MemoryIndex, query: &str) -> Vec<String> {
-    let found = index.search(query, &Filter::default(), 10).unwrap();
+    let found = index.search(query, &DocumentFilter::default(), 10).unwrap();
     found.hits.into_iter().map(|hit| hit.entry.path).collect()
 }
 
@@ -48,8 +48,10 @@ fn a_title_and_a_tag_count_for_more_than_the_text() {
     let filler = "ten words of nothing that has to do with it";
     let in_body = document("body.md", "Other", &format!("gateway gateway gateway {filler}"));
     let in_title = document("title.md", "Gateway", &format!("three more words {filler}"));
-    let tagged =
-        Document { tags: vec!["gateway".to_owned()], ..document("tag.md", "Other", &format!("three more {filler}")) };
+    let tagged = IndexedDocument {
+        tags: vec!["gateway".to_owned()],
+        ..document("tag.md", "Other", &format!("three more {filler}"))
+    };
     let others = (0..9).map(|i| document(&format!("{i}.md"), "Other", filler));
     let (index, _place) = index([in_body, in_title, tagged].into_iter().chain(others).collect());
     assert_eq!(paths(&index, "gateway"), ["title.md", "tag.md", "body.md"]);
@@ -92,7 +94,7 @@ fn a_snippet_marks_what_was_found_and_has_no_seams() {
     let text =
         format!("{}\n\nthen it calls getContextFor\nthe workspace {}", "before ".repeat(60), "after ".repeat(60));
     let (index, _place) = index(vec![document("a.md", "A", &text)]);
-    let found = index.search("context", &Filter::default(), 10).unwrap();
+    let found = index.search("context", &DocumentFilter::default(), 10).unwrap();
     let snippet = &found.hits[0].snippet;
     assert!(snippet.contains("get«Context»For the workspace"), "{snippet}");
     assert!(snippet.starts_with('…') && snippet.ends_with('…'), "{snippet}");
@@ -114,17 +116,17 @@ fn phrases_exclusions_and_beginnings_narrow_a_search() {
 #[test]
 fn where_no_note_has_all_words_those_with_some_are_found() {
     let (index, _place) = index(vec![document("a.md", "A", "bells"), document("b.md", "B", "whistles and bells")]);
-    let found = index.search("how do whistles work", &Filter::default(), 10).unwrap();
-    assert_eq!((found.matched, found.total), (Matched::Any, 1));
-    let found = index.search("bells", &Filter::default(), 1).unwrap();
-    assert_eq!((found.matched, found.total, found.hits.len()), (Matched::All, 2, 1));
-    let found = index.search("?!", &Filter::default(), 1).unwrap();
-    assert_eq!((found.matched, found.total, found.hits.len()), (Matched::Newest, 2, 1));
+    let found = index.search("how do whistles work", &DocumentFilter::default(), 10).unwrap();
+    assert_eq!((found.matched, found.total), (MatchMode::Any, 1));
+    let found = index.search("bells", &DocumentFilter::default(), 1).unwrap();
+    assert_eq!((found.matched, found.total, found.hits.len()), (MatchMode::All, 2, 1));
+    let found = index.search("?!", &DocumentFilter::default(), 1).unwrap();
+    assert_eq!((found.matched, found.total, found.hits.len()), (MatchMode::Newest, 2, 1));
 }
 
 #[test]
 fn a_filter_keeps_the_rest_out() {
-    let at = |path: &str, domain: &str, repository: &str| Document {
+    let at = |path: &str, domain: &str, repository: &str| IndexedDocument {
         domain: domain.to_owned(),
         repository: repository.to_owned(),
         ..document(path, "x", "word")
@@ -134,7 +136,7 @@ fn a_filter_keeps_the_rest_out() {
     tagged.status = "Done".to_owned();
     tagged.kind = "plan".to_owned();
     let (index, _place) = index(vec![at("all.md", "", ""), at("shop.md", "shop", ""), tagged, at("ops.md", "ops", "")]);
-    let find = |filter: Filter| {
+    let find = |filter: DocumentFilter| {
         let found = index.search("word", &filter, 10).unwrap();
         let mut paths: Vec<String> = found.hits.into_iter().map(|hit| hit.entry.path).collect();
         paths.sort();
@@ -144,23 +146,26 @@ fn a_filter_keeps_the_rest_out() {
         paths.join(" ")
     };
     let text = |text: &str| Some(text.to_owned());
-    assert_eq!(find(Filter { domain: text("shop"), ..Filter::default() }), "shop-web.md shop.md");
-    let ladder = Filter { domain: text("shop"), reach: Reach::AboveAndBelow, ..Filter::default() };
+    assert_eq!(find(DocumentFilter { domain: text("shop"), ..DocumentFilter::default() }), "shop-web.md shop.md");
+    let ladder = DocumentFilter { domain: text("shop"), reach: ScopeReach::AboveAndBelow, ..DocumentFilter::default() };
     assert_eq!(find(ladder), "all.md shop-web.md shop.md");
-    assert_eq!(find(Filter { repository: text("web"), ..Filter::default() }), "shop-web.md");
-    assert_eq!(find(Filter { tags: vec!["auth".to_owned(), "none".to_owned()], ..Filter::default() }), "shop-web.md");
-    assert_eq!(find(Filter { statuses: vec!["done".to_owned()], ..Filter::default() }), "shop-web.md");
-    assert_eq!(find(Filter { kinds: vec!["plan".to_owned()], ..Filter::default() }), "shop-web.md");
-    assert_eq!(find(Filter { workspace: text("other"), ..Filter::default() }), "");
+    assert_eq!(find(DocumentFilter { repository: text("web"), ..DocumentFilter::default() }), "shop-web.md");
+    assert_eq!(
+        find(DocumentFilter { tags: vec!["auth".to_owned(), "none".to_owned()], ..DocumentFilter::default() }),
+        "shop-web.md"
+    );
+    assert_eq!(find(DocumentFilter { statuses: vec!["done".to_owned()], ..DocumentFilter::default() }), "shop-web.md");
+    assert_eq!(find(DocumentFilter { kinds: vec!["plan".to_owned()], ..DocumentFilter::default() }), "shop-web.md");
+    assert_eq!(find(DocumentFilter { workspace: text("other"), ..DocumentFilter::default() }), "");
 }
 
 #[test]
 fn what_is_put_again_or_removed_is_no_longer_found_as_it_was() {
     let (mut index, _place) = index(vec![document("a.md", "A", "first"), document("b.md", "B", "first")]);
     let changes = [
-        Change::Put(Box::new(document("a.md", "A", "second"))),
-        Change::Remove { path: "b.md".to_owned() },
-        Change::Remove { path: "never.md".to_owned() },
+        IndexChange::Put(Box::new(document("a.md", "A", "second"))),
+        IndexChange::Remove { path: "b.md".to_owned() },
+        IndexChange::Remove { path: "never.md".to_owned() },
     ];
     index.apply(changes.into_iter()).unwrap();
     assert_eq!(paths(&index, "first"), [""; 0]);
@@ -176,15 +181,15 @@ fn an_index_that_is_broken_or_of_another_version_or_root_is_replaced() {
     let open = |place: &Place, root: &str| MemoryIndex::open(&place.path, root).unwrap().1;
     let (kept, place) = index(vec![document("a.md", "A", "text")]);
     drop(kept);
-    assert_eq!(open(&place, "/root"), Opening::Kept);
-    assert_eq!(open(&place, "/elsewhere"), Opening::Replaced("it is of another folder"));
+    assert_eq!(open(&place, "/root"), IndexOrigin::Kept);
+    assert_eq!(open(&place, "/elsewhere"), IndexOrigin::Replaced("it is of another folder"));
     Connection::open(&place.path).unwrap().pragma_update(None, "user_version", VERSION + 1).unwrap();
-    assert_eq!(open(&place, "/elsewhere"), Opening::Replaced("it is of another version of Prism"));
+    assert_eq!(open(&place, "/elsewhere"), IndexOrigin::Replaced("it is of another version of Prism"));
     fs::write(&place.path, "this is no database, and long enough to be looked at as one".repeat(20)).unwrap();
-    assert_eq!(open(&place, "/elsewhere"), Opening::Replaced("it is broken"));
+    assert_eq!(open(&place, "/elsewhere"), IndexOrigin::Replaced("it is broken"));
     Connection::open(&place.path).unwrap().execute_batch("DROP TABLE document; DROP TABLE words").unwrap();
-    assert_eq!(open(&place, "/elsewhere"), Opening::Replaced("it is broken"));
-    assert_eq!(open(&place, "/elsewhere"), Opening::Kept);
+    assert_eq!(open(&place, "/elsewhere"), IndexOrigin::Replaced("it is broken"));
+    assert_eq!(open(&place, "/elsewhere"), IndexOrigin::Kept);
 }
 
 #[test]
@@ -192,7 +197,7 @@ fn changes_of_another_process_show_in_the_version() {
     let (index, place) = index(vec![]);
     let before = index.version().unwrap();
     let (mut other, _) = MemoryIndex::open(&place.path, "/root").unwrap();
-    other.apply([Change::Put(Box::new(document("a.md", "A", "text")))].into_iter()).unwrap();
+    other.apply([IndexChange::Put(Box::new(document("a.md", "A", "text")))].into_iter()).unwrap();
     assert_ne!(index.version().unwrap(), before);
     assert_eq!(paths(&index, "text"), ["a.md"]);
 }
@@ -213,7 +218,7 @@ fn no_text_is_an_invalid_query() {
     );
     proptest!(|(pieces in pieces)| {
         let text = pieces.concat();
-        let found = shared.lock().unwrap().search(&text, &Filter::default(), 5);
+        let found = shared.lock().unwrap().search(&text, &DocumentFilter::default(), 5);
         prop_assert!(found.is_ok(), "{text:?}: {found:?}");
     });
 }

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Row, params};
 
 use super::{id, key, optional_id};
-use crate::{ReadError, Store, WriteError};
+use crate::{Store, StoreReadError, StoreWriteError};
 
 /// An agent as it was last known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct AgentRow {
 
 impl Store {
     /// Remembers an agent, in place of what was known of it.
-    pub async fn save_agent(&self, agent: AgentRow) -> Result<(), WriteError> {
+    pub async fn save_agent(&self, agent: AgentRow) -> Result<(), StoreWriteError> {
         let sql = "INSERT OR REPLACE INTO agent VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)";
         let save = move |connection: &Connection| {
             let row = params![
@@ -49,7 +49,7 @@ impl Store {
     }
 
     /// Keeps a note of an agent's, which was seen then; of its older ones so many.
-    pub async fn add_agent_note(&self, agent: &str, at_us: i64, note: &str, kept: u32) -> Result<(), WriteError> {
+    pub async fn add_agent_note(&self, agent: &str, at_us: i64, note: &str, kept: u32) -> Result<(), StoreWriteError> {
         let (agent, note) = (agent.to_owned(), note.to_owned());
         let add = move |connection: &Connection| {
             let sql = "INSERT INTO agent_note VALUES (?1, ?2, ?3)";
@@ -63,7 +63,7 @@ impl Store {
     }
 
     /// Returns an agent's newest notes, and when each was made; the newest first.
-    pub fn agent_notes(&self, agent: &str, limit: u32) -> Result<Vec<(i64, String)>, ReadError> {
+    pub fn agent_notes(&self, agent: &str, limit: u32) -> Result<Vec<(i64, String)>, StoreReadError> {
         let sql = "SELECT at_us, note FROM agent_note WHERE agent = ?1 ORDER BY at_us DESC, rowid DESC LIMIT ?2";
         self.read(|connection| {
             let rows = |row: &Row<'_>| Ok((row.get(0)?, row.get(1)?));
@@ -72,12 +72,12 @@ impl Store {
     }
 
     /// Notes when agents were last seen. An earlier time than the known one changes nothing.
-    pub async fn touch_agents(&self, seen: Vec<(String, i64)>) -> Result<(), WriteError> {
+    pub async fn touch_agents(&self, seen: Vec<(String, i64)>) -> Result<(), StoreWriteError> {
         self.writer.write(move |connection| touch(connection, &seen)).await
     }
 
     /// Forgets agents that nobody has seen since then, for whom nothing waits and who owe nothing, and returns their names.
-    pub async fn forget_agents(&self, before_us: i64) -> Result<Vec<String>, WriteError> {
+    pub async fn forget_agents(&self, before_us: i64) -> Result<Vec<String>, StoreWriteError> {
         let sql = "DELETE FROM agent WHERE seen_at_us < ?1
                    AND NOT EXISTS (SELECT 1 FROM mailbox WHERE mailbox.agent = agent.name AND pending > 0)
                    AND NOT EXISTS (SELECT 1 FROM obligation INDEXED BY obligation_live
@@ -93,7 +93,7 @@ impl Store {
     }
 
     /// Returns all agents, by name.
-    pub fn agents(&self) -> Result<Vec<AgentRow>, ReadError> {
+    pub fn agents(&self) -> Result<Vec<AgentRow>, StoreReadError> {
         let sql = "SELECT * FROM agent ORDER BY name";
         self.read(|connection| connection.prepare_cached(sql)?.query_map([], agent)?.collect())
     }

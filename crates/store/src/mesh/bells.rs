@@ -3,7 +3,7 @@
 use rusqlite::{Connection, Row, params};
 
 use super::{id, key, optional_id};
-use crate::{ReadError, Store};
+use crate::{Store, StoreReadError};
 
 /// One outcome of ringing an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,7 +28,7 @@ const SLACK: i64 = 500;
 
 impl Store {
     /// Returns outcomes, the newest first.
-    pub fn bells(&self, agent: Option<&str>, limit: u32) -> Result<Vec<BellRow>, ReadError> {
+    pub fn bells(&self, agent: Option<&str>, limit: u32) -> Result<Vec<BellRow>, StoreReadError> {
         let by = if agent.is_some() { "agent = ?1" } else { "?1 IS NULL" };
         let sql = format!("SELECT * FROM bell WHERE {by} ORDER BY number DESC LIMIT ?2");
         self.read(|connection| connection.prepare_cached(&sql)?.query_map(params![agent, limit], bell)?.collect())

@@ -9,11 +9,11 @@ use super::{
     signals::{SignalRow, signal},
     stage,
 };
-use crate::{ReadError, Store, WriteError};
+use crate::{Store, StoreReadError, StoreWriteError};
 
 /// What an agent asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Drain {
+pub struct DrainRequest {
     pub agent: String,
     /// The cursor that the client holds: all up to it has arrived, and what comes after it is given, drained before or
     /// not. Without one, what was not drained yet.
@@ -25,8 +25,8 @@ pub struct Drain {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Drained {
-    Page(Page),
+pub enum DrainResult {
+    Page(DrainPage),
     /// No signal has such a number yet.
     CursorAhead {
         newest: i64,
@@ -38,7 +38,7 @@ pub enum Drained {
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Page {
+pub struct DrainPage {
     /// In the order of their numbers. The last number is the cursor, or if there is none, the one that was sent.
     pub signals: Vec<SignalRow>,
     /// Another page follows at once. With a cursor it may have what was drained before, which `left` does not count.
@@ -59,12 +59,12 @@ type Found = (SignalRow, u8);
 
 impl Store {
     /// Gives an agent its next signals, in one transaction.
-    pub async fn drain(&self, drain: Drain) -> Result<Drained, WriteError> {
+    pub async fn drain(&self, drain: DrainRequest) -> Result<DrainResult, StoreWriteError> {
         self.writer.write(move |connection| give(connection, &drain)).await
     }
 
     /// Returns what a drain would give now, and changes nothing.
-    pub fn peek(&self, drain: &Drain) -> Result<Drained, ReadError> {
+    pub fn peek(&self, drain: &DrainRequest) -> Result<DrainResult, StoreReadError> {
         self.read(|connection| {
             let mailbox = mailbox(connection, &drain.agent)?;
             let newest = newest(connection)?;
@@ -81,13 +81,13 @@ impl Store {
             }
             let (left, left_ringing) = left(connection, drain, change)?;
             let signals = found.into_iter().map(|(signal, stage)| marked(signal, stage)).collect();
-            Ok(Drained::Page(Page { signals, more, left, left_ringing, newest, ..Page::default() }))
+            Ok(DrainResult::Page(DrainPage { signals, more, left, left_ringing, newest, ..DrainPage::default() }))
         })
     }
 
     /// Makes what was drained, and is not known to have arrived, wait again, and returns how many these are. At the
     /// start, when whoever may have received them is gone.
-    pub async fn unsettle_all(&self) -> Result<u64, WriteError> {
+    pub async fn unsettle_all(&self) -> Result<u64, StoreWriteError> {
         // A start waits for this, and mostly there is nothing to write.
         if self.has_none_given() {
             return Ok(0);
@@ -105,20 +105,20 @@ impl Store {
     }
 
     /// Makes what an agent was given, from one number to another, wait again: its client has left before the answer did.
-    pub async fn put_back(&self, agent: &str, from: i64, to: i64) -> Result<u64, WriteError> {
+    pub async fn put_back(&self, agent: &str, from: i64, to: i64) -> Result<u64, StoreWriteError> {
         let agent = agent.to_owned();
         let given = "recipient = ?1 AND seq BETWEEN ?2 AND ?3";
         self.writer.write(move |connection| unsettle(connection, given, params![agent, from, to])).await
     }
 }
 
-fn give(connection: &Connection, drain: &Drain) -> rusqlite::Result<Drained> {
+fn give(connection: &Connection, drain: &DrainRequest) -> rusqlite::Result<DrainResult> {
     let newest = newest(connection)?;
     let after = match cursor(connection, drain, mailbox(connection, &drain.agent)?, newest)? {
         Ok(after) => after,
         Err(wrong) => return Ok(wrong),
     };
-    let mut page = Page { newest, ..Page::default() };
+    let mut page = DrainPage { newest, ..DrainPage::default() };
     if let Some(after) = after {
         settle_given(connection, &drain.agent, after)?;
         settle_waiting(connection, drain, after, &mut page)?;
@@ -141,7 +141,7 @@ fn give(connection: &Connection, drain: &Drain) -> rusqlite::Result<Drained> {
     let change = MailboxChange { pending: -given.pending, ringing: -given.ringing, over: 0 };
     count(connection, &drain.agent, change)?;
     (page.left, page.left_ringing) = left(connection, drain, MailboxChange::default())?;
-    Ok(Drained::Page(page))
+    Ok(DrainResult::Page(page))
 }
 
 /// Returns the cursor to go by, or what is wrong with it.
@@ -150,16 +150,16 @@ fn give(connection: &Connection, drain: &Drain) -> rusqlite::Result<Drained> {
 /// what follows are given then. A client that sends what its last page said never holds such a cursor.
 fn cursor(
     connection: &Connection,
-    drain: &Drain,
+    drain: &DrainRequest,
     mailbox: Mailbox,
     newest: i64,
-) -> rusqlite::Result<Result<Option<i64>, Drained>> {
+) -> rusqlite::Result<Result<Option<i64>, DrainResult>> {
     let Some(after) = drain.after else { return Ok(Ok(None)) };
     if after > newest {
-        return Ok(Err(Drained::CursorAhead { newest }));
+        return Ok(Err(DrainResult::CursorAhead { newest }));
     }
     if after < mailbox.forgotten {
-        return Ok(Err(Drained::CursorExpired { oldest: mailbox.forgotten }));
+        return Ok(Err(DrainResult::CursorExpired { oldest: mailbox.forgotten }));
     }
     let sql = "SELECT seq FROM signal INDEXED BY signal_stage
                WHERE recipient = ?1 AND stage = 0 AND seq <= ?2 AND NOT redelivered
@@ -172,7 +172,7 @@ fn cursor(
 }
 
 /// Returns the signals of the page, and whether there are more.
-fn find(connection: &Connection, drain: &Drain, after: Option<i64>) -> rusqlite::Result<(Vec<Found>, bool)> {
+fn find(connection: &Connection, drain: &DrainRequest, after: Option<i64>) -> rusqlite::Result<(Vec<Found>, bool)> {
     // What was given before its time was over is given again, if the client has not received it.
     let sql = match after {
         Some(_) => {
@@ -218,7 +218,7 @@ fn marked(signal: SignalRow, stage: u8) -> SignalRow {
 
 /// Returns how many wait for the agent, and how many of these ring, without those whose time is over and those that
 /// a drain would take.
-fn left(connection: &Connection, drain: &Drain, taken: MailboxChange) -> rusqlite::Result<(u64, u64)> {
+fn left(connection: &Connection, drain: &DrainRequest, taken: MailboxChange) -> rusqlite::Result<(u64, u64)> {
     let mailbox = mailbox(connection, &drain.agent)?;
     let sql = "SELECT count(*), coalesce(sum(rings), 0) FROM signal INDEXED BY signal_expiring
                WHERE stage = 0 AND expires_at_us NOT NULL AND expires_at_us <= ?2 AND recipient = ?1";
@@ -230,7 +230,7 @@ fn left(connection: &Connection, drain: &Drain, taken: MailboxChange) -> rusqlit
     Ok((pending.max(0).cast_unsigned(), ringing.max(0).cast_unsigned()))
 }
 
-fn hear(connection: &Connection, seq: i64, signal: u128, at_us: i64, page: &mut Page) -> rusqlite::Result<()> {
+fn hear(connection: &Connection, seq: i64, signal: u128, at_us: i64, page: &mut DrainPage) -> rusqlite::Result<()> {
     match obligations::hear(connection, seq, at_us)? {
         Some(HeardOutcome::Ended) => page.closed.push(signal),
         Some(HeardOutcome::Merely) => page.heard.push(signal),
@@ -249,7 +249,12 @@ pub(super) fn settle_given(connection: &Connection, agent: &str, up_to: i64) -> 
 }
 
 /// Settles what waits once more since the restart: the client says now that it had arrived before.
-fn settle_waiting(connection: &Connection, drain: &Drain, up_to: i64, page: &mut Page) -> rusqlite::Result<()> {
+fn settle_waiting(
+    connection: &Connection,
+    drain: &DrainRequest,
+    up_to: i64,
+    page: &mut DrainPage,
+) -> rusqlite::Result<()> {
     let sql = "UPDATE signal INDEXED BY signal_stage SET stage = 2, drained_at_us = ?3
                WHERE recipient = ?1 AND stage = 0 AND seq <= ?2 AND redelivered RETURNING seq, id, rings";
     let settled: Vec<(i64, u128, bool)> = connection
@@ -267,7 +272,7 @@ fn settle_waiting(connection: &Connection, drain: &Drain, up_to: i64, page: &mut
 }
 
 /// Counts what waits, but has arrived, if a cursor is right. Not those whose time is over, which `left` leaves out.
-fn received(connection: &Connection, drain: &Drain, up_to: i64) -> rusqlite::Result<MailboxChange> {
+fn received(connection: &Connection, drain: &DrainRequest, up_to: i64) -> rusqlite::Result<MailboxChange> {
     let sql = "SELECT count(*), coalesce(sum(rings), 0) FROM signal INDEXED BY signal_stage
                WHERE recipient = ?1 AND stage = 0 AND seq <= ?2 AND redelivered
                AND (expires_at_us IS NULL OR expires_at_us > ?3)";

@@ -7,11 +7,11 @@ use super::{
     mailbox::{MailboxChange, count},
     obligations, stage,
 };
-use crate::{Store, WriteError};
+use crate::{Store, StoreWriteError};
 
 /// What became of a recall.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Recalled {
+pub enum RecallResult {
     Done {
         seq: i64,
         recipient: String,
@@ -28,7 +28,7 @@ pub enum Recalled {
 
 /// A signal whose time was over before it was drained.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Expired {
+pub struct ExpiredSignal {
     pub seq: i64,
     pub id: u128,
     pub recipient: String,
@@ -38,7 +38,7 @@ pub struct Expired {
 /// What the history need not keep. Signals that wait, that may have to be given again (so whoever drains has to settle),
 /// or for which something is owed are always kept.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Trim {
+pub struct HistoryTrim {
     /// Of each recipient the oldest beyond so many.
     pub keep_per_agent: Option<u32>,
     /// Those that were sent before this.
@@ -49,13 +49,13 @@ pub struct Trim {
 
 impl Store {
     /// Takes a signal back that was not drained, and ends its obligation.
-    pub async fn recall(&self, id: u128, by: &str, at_us: i64) -> Result<Recalled, WriteError> {
+    pub async fn recall(&self, id: u128, by: &str, at_us: i64) -> Result<RecallResult, StoreWriteError> {
         let by = by.to_owned();
         self.writer.write(move |connection| recall(connection, id, &by, at_us)).await
     }
 
     /// Ends signals whose time is over, and their obligations, and returns these signals: at most `limit`.
-    pub async fn expire(&self, at_us: i64, limit: u32) -> Result<Vec<Expired>, WriteError> {
+    pub async fn expire(&self, at_us: i64, limit: u32) -> Result<Vec<ExpiredSignal>, StoreWriteError> {
         // It is asked every second, and mostly there is nothing to write.
         if self.has_none_dead(at_us) {
             return Ok(Vec::new());
@@ -72,45 +72,45 @@ impl Store {
 
     /// Forgets signals that are over, with their obligations, and returns how many. A repeat of a forgotten one is a
     /// new one.
-    pub async fn trim_history(&self, trim: Trim) -> Result<u64, WriteError> {
+    pub async fn trim_history(&self, trim: HistoryTrim) -> Result<u64, StoreWriteError> {
         self.writer.write(move |connection| forget(connection, &trim)).await
     }
 }
 
-fn recall(connection: &Connection, id: u128, by: &str, at_us: i64) -> rusqlite::Result<Recalled> {
+fn recall(connection: &Connection, id: u128, by: &str, at_us: i64) -> rusqlite::Result<RecallResult> {
     let sql = "SELECT seq, sender, recipient, rings, stage, redelivered, drained_at_us,
                coalesce(expires_at_us <= ?2, FALSE) AS dead FROM signal WHERE id = ?1";
     let mut statement = connection.prepare_cached(sql)?;
     let mut rows = statement.query(params![key(id), at_us])?;
-    let Some(row) = rows.next()? else { return Ok(Recalled::Unknown) };
+    let Some(row) = rows.next()? else { return Ok(RecallResult::Unknown) };
     if row.get_ref("sender")?.as_str()? != by {
-        return Ok(Recalled::NotYours);
+        return Ok(RecallResult::NotYours);
     }
     let (waits, given) = (row.get::<_, u8>("stage")? == stage::WAITS, row.get("redelivered")?);
     if given || row.get::<_, Option<i64>>("drained_at_us")?.is_some() {
-        return Ok(Recalled::AlreadyDrained);
+        return Ok(RecallResult::AlreadyDrained);
     }
     if !waits || row.get("dead")? {
-        return Ok(Recalled::AlreadyGone);
+        return Ok(RecallResult::AlreadyGone);
     }
     let (seq, recipient, rings): (i64, String, bool) = (row.get("seq")?, row.get("recipient")?, row.get("rings")?);
     connection
         .prepare_cached("UPDATE signal SET stage = 2, recalled_at_us = ?2 WHERE seq = ?1")?
         .execute(params![seq, at_us])?;
     end_waiting(connection, seq, &recipient, rings, "recalled", at_us)?;
-    Ok(Recalled::Done { seq, recipient, rings })
+    Ok(RecallResult::Done { seq, recipient, rings })
 }
 
-fn expire(connection: &Connection, at_us: i64, limit: u32) -> rusqlite::Result<Vec<Expired>> {
+fn expire(connection: &Connection, at_us: i64, limit: u32) -> rusqlite::Result<Vec<ExpiredSignal>> {
     let sql = "UPDATE signal SET stage = 2, expired_at_us = ?1 WHERE seq IN (
                    SELECT seq FROM signal INDEXED BY signal_expiring
                    WHERE stage = 0 AND expires_at_us NOT NULL AND expires_at_us <= ?1
                    ORDER BY expires_at_us LIMIT ?2)
                RETURNING seq, id, recipient, rings";
-    let ended: Vec<Expired> = connection
+    let ended: Vec<ExpiredSignal> = connection
         .prepare_cached(sql)?
         .query_map(params![at_us, limit], |row| {
-            Ok(Expired { seq: row.get(0)?, id: id(row, "id")?, recipient: row.get(2)?, rings: row.get(3)? })
+            Ok(ExpiredSignal { seq: row.get(0)?, id: id(row, "id")?, recipient: row.get(2)?, rings: row.get(3)? })
         })?
         .collect::<Result<_, _>>()?;
     for signal in &ended {
@@ -131,7 +131,7 @@ fn end_waiting(
     count(connection, recipient, MailboxChange { pending: -1, ringing: -i64::from(rings), over: 1 })
 }
 
-fn forget(connection: &Connection, trim: &Trim) -> rusqlite::Result<u64> {
+fn forget(connection: &Connection, trim: &HistoryTrim) -> rusqlite::Result<u64> {
     let limit = trim.limit as usize;
     let mut gone = 0;
     if let Some(before_us) = trim.before_us {

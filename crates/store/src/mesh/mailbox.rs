@@ -3,11 +3,11 @@
 use rusqlite::{Connection, OptionalExtension, params};
 
 use super::{id, stage};
-use crate::{ReadError, Store};
+use crate::{Store, StoreReadError};
 
 /// What waits for an agent.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Pending {
+pub struct MailboxCount {
     pub agent: String,
     pub pending: u64,
     /// Those of them that ring.
@@ -46,7 +46,7 @@ pub(super) struct MailboxChange {
 
 impl Store {
     /// Returns every agent for which signals wait. Those whose time is over count until they are expired.
-    pub fn pending_counts(&self) -> Result<Vec<Pending>, ReadError> {
+    pub fn pending_counts(&self) -> Result<Vec<MailboxCount>, StoreReadError> {
         self.read(|connection| {
             let waiting = "SELECT agent FROM mailbox WHERE pending > 0 ORDER BY agent";
             let agents: Vec<String> =
@@ -56,12 +56,12 @@ impl Store {
     }
 
     /// Returns what waits for one agent.
-    pub fn pending_of(&self, agent: &str) -> Result<Pending, ReadError> {
+    pub fn pending_of(&self, agent: &str) -> Result<MailboxCount, StoreReadError> {
         self.read(|connection| pending(connection, agent.to_owned()))
     }
 }
 
-fn pending(connection: &Connection, agent: String) -> rusqlite::Result<Pending> {
+fn pending(connection: &Connection, agent: String) -> rusqlite::Result<MailboxCount> {
     let Mailbox { pending, ringing, .. } = mailbox(connection, &agent)?;
     let sql = "SELECT id, sender, kind, trace, seq FROM signal INDEXED BY signal_stage
                WHERE recipient = ?1 AND stage = ?2 AND rings ORDER BY seq LIMIT 1";
@@ -78,7 +78,7 @@ fn pending(connection: &Connection, agent: String) -> rusqlite::Result<Pending> 
         })
         .optional()?;
     let (pending, ringing) = (pending.cast_unsigned(), ringing.cast_unsigned());
-    Ok(Pending { agent, pending, ringing, newest: newest(connection)?, first_ringing })
+    Ok(MailboxCount { agent, pending, ringing, newest: newest(connection)?, first_ringing })
 }
 
 /// Returns the counts of an agent; one that never had a signal has none.

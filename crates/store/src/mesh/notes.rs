@@ -3,11 +3,11 @@
 use rusqlite::Connection;
 
 use super::{BellRow, WakeNote, agents, bells, drain, obligations};
-use crate::{Store, WriteError};
+use crate::{Store, StoreWriteError};
 
 /// Things to write down. What is empty is not looked at.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Notes {
+pub struct MeshNotes {
     /// What became of ringing, in its order.
     pub bells: Vec<BellRow>,
     /// What was tried to wake debtors. It is the last of these that counts as the last.
@@ -25,13 +25,13 @@ pub struct Notes {
 
 impl Store {
     /// Has things written down with the next commit, or soon after if there is none.
-    pub async fn note(&self, notes: Notes) -> Result<(), WriteError> {
+    pub async fn note(&self, notes: MeshNotes) -> Result<(), StoreWriteError> {
         self.writer.write_behind(move |connection| write(connection, &notes)).await
     }
 }
 
-fn write(connection: &Connection, notes: &Notes) -> rusqlite::Result<()> {
-    let Notes { bells, wakes, buckets, overdue, escalated, settled, seen } = notes;
+fn write(connection: &Connection, notes: &MeshNotes) -> rusqlite::Result<()> {
+    let MeshNotes { bells, wakes, buckets, overdue, escalated, settled, seen } = notes;
     bells::note(connection, bells)?;
     obligations::note_wakes(connection, wakes)?;
     obligations::change_buckets(connection, buckets)?;

@@ -3,7 +3,7 @@
 use rusqlite::{Connection, OptionalExtension, Row, params};
 
 use super::{id, key, optional_id};
-use crate::{ReadError, Store, WriteError};
+use crate::{Store, StoreReadError, StoreWriteError};
 
 /// What the recipient of a signal owes its sender.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub struct ObligationRow {
 
 /// What became of a waiver.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Waived {
+pub enum WaiveResult {
     Done {
         debtor: String,
         creditor: String,
@@ -83,20 +83,26 @@ pub(super) enum HeardOutcome {
 
 impl Store {
     /// Returns all that is owed still, the oldest first.
-    pub fn open_obligations(&self) -> Result<Vec<ObligationRow>, ReadError> {
+    pub fn open_obligations(&self) -> Result<Vec<ObligationRow>, StoreReadError> {
         // By the index of the live ones: the closed ones may be many.
         let sql = "SELECT * FROM obligation INDEXED BY obligation_live WHERE closed_at_us IS NULL ORDER BY seq";
         self.read(|connection| connection.prepare_cached(sql)?.query_map([], obligation)?.collect())
     }
 
     /// Ends what is owed for a signal without a reply: for who owes it, to whom it is owed, or anybody (`None`).
-    pub async fn waive(&self, signal: u128, by: Option<&str>, why: &str, at_us: i64) -> Result<Waived, WriteError> {
+    pub async fn waive(
+        &self,
+        signal: u128,
+        by: Option<&str>,
+        why: &str,
+        at_us: i64,
+    ) -> Result<WaiveResult, StoreWriteError> {
         let (by, why) = (by.map(str::to_owned), why.to_owned());
         self.writer.write(move |connection| waive(connection, signal, by.as_deref(), &why, at_us)).await
     }
 
     /// Returns obligations, the newest first.
-    pub fn obligations(&self, filter: &ObligationFilter) -> Result<Vec<ObligationRow>, ReadError> {
+    pub fn obligations(&self, filter: &ObligationFilter) -> Result<Vec<ObligationRow>, StoreReadError> {
         // One text each, as only then an index serves them.
         let by = match (&filter.debtor, &filter.creditor) {
             (Some(_), Some(_)) => "debtor = ?1 AND creditor = ?2",
@@ -113,22 +119,28 @@ impl Store {
     }
 }
 
-fn waive(connection: &Connection, signal: u128, by: Option<&str>, why: &str, at_us: i64) -> rusqlite::Result<Waived> {
+fn waive(
+    connection: &Connection,
+    signal: u128,
+    by: Option<&str>,
+    why: &str,
+    at_us: i64,
+) -> rusqlite::Result<WaiveResult> {
     let sql = "SELECT debtor, creditor, closed_at_us IS NOT NULL AS closed FROM obligation WHERE signal = ?1";
     let found: Option<(String, String, bool)> = connection
         .prepare_cached(sql)?
         .query_row([key(signal)], |row| Ok((row.get("debtor")?, row.get("creditor")?, row.get("closed")?)))
         .optional()?;
-    let Some((debtor, creditor, closed)) = found else { return Ok(Waived::Unknown) };
+    let Some((debtor, creditor, closed)) = found else { return Ok(WaiveResult::Unknown) };
     if by.is_some_and(|by| by != debtor && by != creditor) {
-        return Ok(Waived::NotYours);
+        return Ok(WaiveResult::NotYours);
     }
     if closed {
-        return Ok(Waived::AlreadyClosed);
+        return Ok(WaiveResult::AlreadyClosed);
     }
     let sql = "UPDATE obligation SET state = 'waived', closed_at_us = ?2, closed_why = ?3 WHERE signal = ?1";
     connection.prepare_cached(sql)?.execute(params![key(signal), at_us, why])?;
-    Ok(Waived::Done { debtor, creditor })
+    Ok(WaiveResult::Done { debtor, creditor })
 }
 
 // === behind the work ===

@@ -8,7 +8,7 @@ use super::{
     mailbox::{MailboxChange, count, mailbox},
     obligations, optional_id, stage,
 };
-use crate::{ReadError, Store, WriteError};
+use crate::{Store, StoreReadError, StoreWriteError};
 
 /// A signal that is to be sent.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +36,7 @@ pub struct NewSignal {
 
 /// What became of a signal that was to be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Sent {
+pub enum SendResult {
     Accepted {
         seq: i64,
     },
@@ -76,7 +76,7 @@ pub struct SignalRow {
 
 /// Which part of the history.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct History {
+pub struct HistoryQuery {
     /// Who sent or received it; everybody, if not said.
     pub agent: Option<String>,
     /// Only those with a smaller number.
@@ -86,19 +86,19 @@ pub struct History {
 
 impl Store {
     /// Accepts signals, in one transaction, and returns what became of each. One that is refused refuses no other.
-    pub async fn send_signals(&self, signals: Vec<NewSignal>) -> Result<Vec<Sent>, WriteError> {
+    pub async fn send_signals(&self, signals: Vec<NewSignal>) -> Result<Vec<SendResult>, StoreWriteError> {
         self.writer.write(move |connection| signals.iter().map(|signal| send(connection, signal)).collect()).await
     }
 
     /// Returns a signal, wherever it is on its way.
-    pub fn signal(&self, id: u128) -> Result<Option<SignalRow>, ReadError> {
+    pub fn signal(&self, id: u128) -> Result<Option<SignalRow>, StoreReadError> {
         self.read(|connection| {
             connection.prepare_cached("SELECT * FROM signal WHERE id = ?1")?.query_row([key(id)], signal).optional()
         })
     }
 
     /// Returns signals of all stages, the newest first.
-    pub fn history(&self, part: &History) -> Result<Vec<SignalRow>, ReadError> {
+    pub fn history(&self, part: &HistoryQuery) -> Result<Vec<SignalRow>, StoreReadError> {
         let before = part.before.unwrap_or(i64::MAX);
         self.read(|connection| {
             let Some(agent) = &part.agent else {
@@ -117,14 +117,14 @@ impl Store {
     }
 }
 
-fn send(connection: &Connection, new: &NewSignal) -> rusqlite::Result<Sent> {
+fn send(connection: &Connection, new: &NewSignal) -> rusqlite::Result<SendResult> {
     if let Some(sent) = sent_before(connection, new)? {
         return Ok(sent);
     }
     let mailbox = mailbox(connection, &new.recipient)?;
     if new.rings {
         if mailbox.ringing >= i64::from(new.max_pending) {
-            return Ok(Sent::Full { pending: u32::try_from(mailbox.ringing).unwrap_or(u32::MAX) });
+            return Ok(SendResult::Full { pending: u32::try_from(mailbox.ringing).unwrap_or(u32::MAX) });
         }
     } else {
         let silent = mailbox.pending - mailbox.ringing;
@@ -155,12 +155,12 @@ fn send(connection: &Connection, new: &NewSignal) -> rusqlite::Result<Sent> {
         obligations::close_by_reply(connection, closes, new.id, new.sent_at_us)?;
         note_arrived(connection, closes)?;
     }
-    Ok(Sent::Accepted { seq })
+    Ok(SendResult::Accepted { seq })
 }
 
 /// Returns what a signal of this id got, if there is one. The trace and the times do not count: who repeats a signal
 /// because it heard no answer may have left both to the daemon.
-fn sent_before(connection: &Connection, new: &NewSignal) -> rusqlite::Result<Option<Sent>> {
+fn sent_before(connection: &Connection, new: &NewSignal) -> rusqlite::Result<Option<SendResult>> {
     let sql = "SELECT seq, trace, kind = ?2 AND sender = ?3 AND recipient = ?4 AND body = ?5 AND reply_to IS ?6 AS same
                FROM signal WHERE id = ?1";
     let row = params![key(new.id), new.kind, new.sender, new.recipient, new.body, new.reply_to.map(key)];
@@ -168,7 +168,11 @@ fn sent_before(connection: &Connection, new: &NewSignal) -> rusqlite::Result<Opt
         .prepare_cached(sql)?
         .query_row(row, |row| {
             let same: bool = row.get("same")?;
-            Ok(if same { Sent::Again { seq: row.get("seq")?, trace: id(row, "trace")? } } else { Sent::Conflict })
+            Ok(if same {
+                SendResult::Again { seq: row.get("seq")?, trace: id(row, "trace")? }
+            } else {
+                SendResult::Conflict
+            })
         })
         .optional()
 }

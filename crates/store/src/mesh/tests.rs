@@ -58,27 +58,27 @@ fn owed(signal: NewSignal, ends_on_drain: bool) -> NewSignal {
     NewSignal { obligation: Some(obligation), ..signal }
 }
 
-fn drain(agent: &str, after: Option<i64>, limit: u32) -> Drain {
-    Drain { agent: agent.to_owned(), after, limit, max_bytes: 1 << 20, at_us: 10 }
+fn drain(agent: &str, after: Option<i64>, limit: u32) -> DrainRequest {
+    DrainRequest { agent: agent.to_owned(), after, limit, max_bytes: 1 << 20, at_us: 10 }
 }
 
-async fn send(store: &Store, signal: NewSignal) -> Sent {
+async fn send(store: &Store, signal: NewSignal) -> SendResult {
     store.send_signals(vec![signal]).await.unwrap()[0]
 }
 
-async fn page(store: &Store, what: Drain) -> Page {
+async fn page(store: &Store, what: DrainRequest) -> DrainPage {
     match store.drain(what).await.unwrap() {
-        Drained::Page(page) => page,
+        DrainResult::Page(page) => page,
         wrong => panic!("{wrong:?}"),
     }
 }
 
 async fn settle(store: &Store, agent: &str, up_to: i64) {
     let settled = vec![(agent.to_owned(), up_to)];
-    store.note(Notes { settled, ..Notes::default() }).await.unwrap();
+    store.note(MeshNotes { settled, ..MeshNotes::default() }).await.unwrap();
 }
 
-fn seqs(page: &Page) -> Vec<i64> {
+fn seqs(page: &DrainPage) -> Vec<i64> {
     page.signals.iter().map(|signal| signal.seq).collect()
 }
 
@@ -93,10 +93,10 @@ async fn a_repeat_gets_what_the_first_got_and_changes_nothing() {
     let home = TempDir::new().unwrap();
     let store = open(&home);
     let first = owed(new(1, "a"), false);
-    assert_eq!(send(&store, first.clone()).await, Sent::Accepted { seq: 1 });
+    assert_eq!(send(&store, first.clone()).await, SendResult::Accepted { seq: 1 });
     // Without an answer its sender does not know the trace, and it is later.
     let repeat = NewSignal { trace: 7, sent_at_us: 9, expires_at_us: Some(50), max_pending: 1, ..first.clone() };
-    let again = Sent::Again { seq: 1, trace: 1001 };
+    let again = SendResult::Again { seq: 1, trace: 1001 };
     assert_eq!(store.send_signals(vec![repeat.clone(), repeat.clone()]).await.unwrap(), [again, again]);
     assert_eq!(seqs(&page(&store, drain("a", None, 9)).await), [1]);
     assert_eq!(send(&store, repeat).await, again, "it is drained, and not sent once more");
@@ -107,9 +107,9 @@ async fn a_repeat_gets_what_the_first_got_and_changes_nothing() {
         NewSignal { kind: "Answer".to_owned(), ..first.clone() },
         NewSignal { reply_to: Some(3), ..first },
     ] {
-        assert_eq!(send(&store, other).await, Sent::Conflict);
+        assert_eq!(send(&store, other).await, SendResult::Conflict);
     }
-    assert_eq!(store.history(&History { limit: 9, ..History::default() }).unwrap().len(), 1);
+    assert_eq!(store.history(&HistoryQuery { limit: 9, ..HistoryQuery::default() }).unwrap().len(), 1);
 }
 
 #[tokio::test]
@@ -119,8 +119,8 @@ async fn a_full_mailbox_refuses_what_rings_and_drops_the_oldest_of_what_does_not
     let ringing = |id| NewSignal { max_pending: 2, ..new(id, "a") };
     let silent = |id| NewSignal { max_pending: 2, rings: false, ..new(id, "a") };
     let sent = store.send_signals(vec![silent(1), ringing(2), silent(3), ringing(4), ringing(5), silent(6)]).await;
-    let accepted = |seq| Sent::Accepted { seq };
-    let all = [accepted(1), accepted(2), accepted(3), accepted(4), Sent::Full { pending: 2 }, accepted(5)];
+    let accepted = |seq| SendResult::Accepted { seq };
+    let all = [accepted(1), accepted(2), accepted(3), accepted(4), SendResult::Full { pending: 2 }, accepted(5)];
     assert_eq!(sent.unwrap(), all);
     assert_eq!(store.signal(1).unwrap().unwrap().expired_at_us, Some(1));
     let given = page(&store, drain("a", None, 9)).await;
@@ -135,7 +135,7 @@ async fn a_page_ends_at_its_limit_or_before_its_bytes_but_has_one() {
     let store = open(&home);
     let sized = |id, size| NewSignal { body: "x".repeat(size), ..new(id, "a") };
     store.send_signals(vec![sized(1, 50), sized(2, 5), sized(3, 5), sized(4, 1), sized(5, 0)]).await.unwrap();
-    let small = Drain { max_bytes: 10, ..drain("a", None, 3) };
+    let small = DrainRequest { max_bytes: 10, ..drain("a", None, 3) };
     let first = page(&store, small.clone()).await;
     assert_eq!((seqs(&first), first.left, first.left_ringing, first.more), (vec![1], 4, 4, true));
     let second = page(&store, small.clone()).await;
@@ -148,25 +148,25 @@ async fn a_page_ends_at_its_limit_or_before_its_bytes_but_has_one() {
 async fn a_cursor_is_held_against_what_there_is() {
     let home = TempDir::new().unwrap();
     let store = open(&home);
-    assert_eq!(store.drain(drain("a", Some(1), 9)).await.unwrap(), Drained::CursorAhead { newest: 0 });
+    assert_eq!(store.drain(drain("a", Some(1), 9)).await.unwrap(), DrainResult::CursorAhead { newest: 0 });
     store.send_signals((1..=5).map(|id| new(id, "a")).collect()).await.unwrap();
-    assert_eq!(store.drain(drain("a", Some(6), 9)).await.unwrap(), Drained::CursorAhead { newest: 5 });
-    assert_eq!(store.peek(&drain("a", Some(6), 9)).unwrap(), Drained::CursorAhead { newest: 5 });
+    assert_eq!(store.drain(drain("a", Some(6), 9)).await.unwrap(), DrainResult::CursorAhead { newest: 5 });
+    assert_eq!(store.peek(&drain("a", Some(6), 9)).unwrap(), DrainResult::CursorAhead { newest: 5 });
     page(&store, drain("a", Some(0), 4)).await;
     settle(&store, "a", 4).await;
-    let trim = Trim { keep_per_agent: Some(1), limit: 9, ..Trim::default() };
+    let trim = HistoryTrim { keep_per_agent: Some(1), limit: 9, ..HistoryTrim::default() };
     assert_eq!(store.trim_history(trim).await.unwrap(), 3);
-    assert_eq!(store.drain(drain("a", Some(2), 9)).await.unwrap(), Drained::CursorExpired { oldest: 3 });
-    assert_eq!(store.peek(&drain("a", Some(2), 9)).unwrap(), Drained::CursorExpired { oldest: 3 });
+    assert_eq!(store.drain(drain("a", Some(2), 9)).await.unwrap(), DrainResult::CursorExpired { oldest: 3 });
+    assert_eq!(store.peek(&drain("a", Some(2), 9)).unwrap(), DrainResult::CursorExpired { oldest: 3 });
     let rest = page(&store, drain("a", Some(3), 9)).await;
     assert_eq!(seqs(&rest), [4, 5]);
     assert_eq!(rest.signals.iter().map(|signal| signal.redelivered).collect::<Vec<_>>(), [true, false]);
     // The newest goes, and its number does not come again.
     settle(&store, "a", 5).await;
-    let trim = Trim { before_us: Some(2), limit: 9, ..Trim::default() };
+    let trim = HistoryTrim { before_us: Some(2), limit: 9, ..HistoryTrim::default() };
     assert_eq!(store.trim_history(trim).await.unwrap(), 2);
     drop(store);
-    assert_eq!(send(&open(&home), new(9, "a")).await, Sent::Accepted { seq: 6 });
+    assert_eq!(send(&open(&home), new(9, "a")).await, SendResult::Accepted { seq: 6 });
 }
 
 #[tokio::test]
@@ -174,7 +174,7 @@ async fn a_cursor_of_somebody_else_swallows_nothing() {
     let home = TempDir::new().unwrap();
     let store = open(&home);
     store.send_signals(vec![new(1, "a"), new(2, "b"), new(3, "a"), new(4, "b")]).await.unwrap();
-    let Drained::Page(peeked) = store.peek(&drain("a", Some(4), 9)).unwrap() else { panic!("it is right") };
+    let DrainResult::Page(peeked) = store.peek(&drain("a", Some(4), 9)).unwrap() else { panic!("it is right") };
     assert_eq!(seqs(&peeked), [1, 3]);
     assert_eq!(seqs(&page(&store, drain("a", Some(4), 9)).await), [1, 3]);
     assert_eq!(seqs(&page(&store, drain("a", Some(4), 9)).await), [0; 0]);
@@ -187,7 +187,7 @@ async fn what_was_given_in_time_is_given_again_later_to_who_has_not_received_it(
     let dying = |id| NewSignal { expires_at_us: Some(15), ..new(id, "a") };
     store.send_signals(vec![dying(1), dying(2)]).await.unwrap();
     assert_eq!(seqs(&page(&store, drain("a", Some(0), 1)).await), [1]);
-    let late = Drain { at_us: 15, ..drain("a", Some(0), 9) };
+    let late = DrainRequest { at_us: 15, ..drain("a", Some(0), 9) };
     let again = page(&store, late.clone()).await;
     assert_eq!((seqs(&again), again.signals[0].redelivered, again.left), (vec![1], true, 0));
     assert_eq!(store.expire(15, 9).await.unwrap().iter().map(|signal| signal.id).collect::<Vec<_>>(), [2]);
@@ -202,17 +202,20 @@ async fn obligations_follow_their_signals() {
     let dead = NewSignal { expires_at_us: Some(5), ..owed(new(4, "a"), false) };
     let all = vec![owed(new(1, "a"), false), owed(new(2, "a"), true), owed(new(3, "a"), false), dead];
     store.send_signals(all).await.unwrap();
-    assert_eq!(store.recall(3, "a", 4).await.unwrap(), Recalled::NotYours);
-    let done = Recalled::Done { seq: 3, recipient: "a".to_owned(), rings: true };
+    assert_eq!(store.recall(3, "a", 4).await.unwrap(), RecallResult::NotYours);
+    let done = RecallResult::Done { seq: 3, recipient: "a".to_owned(), rings: true };
     assert_eq!(store.recall(3, "x", 4).await.unwrap(), done);
-    assert_eq!(store.recall(3, "x", 4).await.unwrap(), Recalled::AlreadyGone);
-    assert_eq!(store.recall(4, "x", 5).await.unwrap(), Recalled::AlreadyGone, "nobody will be given it");
-    assert_eq!(store.recall(5, "x", 5).await.unwrap(), Recalled::Unknown);
+    assert_eq!(store.recall(3, "x", 4).await.unwrap(), RecallResult::AlreadyGone);
+    assert_eq!(store.recall(4, "x", 5).await.unwrap(), RecallResult::AlreadyGone, "nobody will be given it");
+    assert_eq!(store.recall(5, "x", 5).await.unwrap(), RecallResult::Unknown);
     let heard = page(&store, drain("a", None, 9)).await;
     assert_eq!((seqs(&heard), heard.left, heard.closed, heard.heard), (vec![1, 2], 0, vec![2], vec![1]));
-    assert_eq!(store.recall(1, "x", 11).await.unwrap(), Recalled::AlreadyDrained);
+    assert_eq!(store.recall(1, "x", 11).await.unwrap(), RecallResult::AlreadyDrained);
     assert_eq!(store.expire(4, 9).await.unwrap(), []);
-    assert_eq!(store.expire(5, 9).await.unwrap(), [Expired { seq: 4, id: 4, recipient: "a".to_owned(), rings: true }]);
+    assert_eq!(
+        store.expire(5, 9).await.unwrap(),
+        [ExpiredSignal { seq: 4, id: 4, recipient: "a".to_owned(), rings: true }]
+    );
     assert_eq!([1, 2, 3, 4].map(|id| state(&store, id)), ["heard", "done", "recalled", "expired"]);
     assert_eq!(store.open_obligations().unwrap().len(), 1);
     let reply = NewSignal { sender: "a".to_owned(), closes: Some(1), sent_at_us: 20, ..new(6, "x") };
@@ -237,7 +240,7 @@ async fn what_may_not_have_arrived_is_owed_again_unless_it_was_replied_to() {
     assert_eq!(store.unsettle_all().await.unwrap(), 2);
     assert_eq!(store.unsettle_all().await.unwrap(), 0);
     assert_eq!([1, 2, 3, 4].map(|id| state(&store, id)), ["done", "open", "open", "open"]);
-    assert_eq!(store.recall(2, "x", 11).await.unwrap(), Recalled::AlreadyDrained, "it may have been read");
+    assert_eq!(store.recall(2, "x", 11).await.unwrap(), RecallResult::AlreadyDrained, "it may have been read");
     // Its client says that the second had arrived.
     let rest = page(&store, drain("a", Some(2), 9)).await;
     let redelivered: Vec<_> = rest.signals.iter().map(|signal| (signal.seq, signal.redelivered)).collect();
@@ -259,12 +262,12 @@ async fn wakes_are_counted_and_times_noted_once() {
         path: "sse".to_owned(),
         result: result.to_owned(),
     };
-    let notes = Notes {
+    let notes = MeshNotes {
         wakes: vec![note(1, 5, "rang"), note(0, 6, "send-failed")],
         overdue: vec![(1, 7), (1, 8)],
         escalated: vec![(1, 9)],
         buckets: vec![("a".to_owned(), "degraded".to_owned())],
-        ..Notes::default()
+        ..MeshNotes::default()
     };
     store.note(notes).await.unwrap();
     let [first, second] = store.open_obligations().unwrap().try_into().unwrap();
@@ -305,7 +308,7 @@ async fn the_history_is_of_who_sent_and_who_received() {
     let from = |sender: &str, id, recipient| NewSignal { sender: sender.to_owned(), ..new(id, recipient) };
     store.send_signals(vec![from("a", 1, "b"), from("b", 2, "a"), from("b", 3, "c"), from("a", 4, "a")]).await.unwrap();
     let part = |agent: Option<&str>, before, limit| {
-        let history = History { agent: agent.map(str::to_owned), before, limit };
+        let history = HistoryQuery { agent: agent.map(str::to_owned), before, limit };
         store.history(&history).unwrap().iter().map(|signal| signal.seq).collect::<Vec<_>>()
     };
     assert_eq!(part(Some("a"), None, 9), [4, 2, 1]);
@@ -395,7 +398,7 @@ async fn of_the_bells_the_newest_are_kept() {
     };
     for start in (0..12_000).step_by(1000) {
         let bells = (start..start + 1000).map(bell).collect();
-        store.note(Notes { bells, ..Notes::default() }).await.unwrap();
+        store.note(MeshNotes { bells, ..MeshNotes::default() }).await.unwrap();
     }
     assert_eq!(store.bells(Some("odd"), 2).unwrap(), [bell(11_999), bell(11_997)]);
     assert_eq!(store.bells(None, 1).unwrap(), [bell(11_999)]);
@@ -443,12 +446,12 @@ async fn what_is_owed_is_waived_once_and_by_nobody_else() {
     for id in 1..=3 {
         send(&store, owed(new(id, "a"), false)).await;
     }
-    assert_eq!(store.waive(1, Some("other"), "why", 5).await.unwrap(), Waived::NotYours);
-    assert_eq!(store.waive(9, None, "why", 5).await.unwrap(), Waived::Unknown);
+    assert_eq!(store.waive(1, Some("other"), "why", 5).await.unwrap(), WaiveResult::NotYours);
+    assert_eq!(store.waive(9, None, "why", 5).await.unwrap(), WaiveResult::Unknown);
     for (id, by) in [(1, Some("a")), (2, Some("x")), (3, None)] {
-        let done = Waived::Done { debtor: "a".to_owned(), creditor: "x".to_owned() };
+        let done = WaiveResult::Done { debtor: "a".to_owned(), creditor: "x".to_owned() };
         assert_eq!(store.waive(id, by, "why", 5).await.unwrap(), done);
-        assert_eq!(store.waive(id, by, "why", 6).await.unwrap(), Waived::AlreadyClosed);
+        assert_eq!(store.waive(id, by, "why", 6).await.unwrap(), WaiveResult::AlreadyClosed);
     }
     assert_eq!(store.open_obligations().unwrap(), []);
     let filter = ObligationFilter { state: Some("waived".to_owned()), limit: 9, ..ObligationFilter::default() };

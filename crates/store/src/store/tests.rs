@@ -83,7 +83,7 @@ fn a_database_from_the_future_is_refused_and_left_as_it_is() {
 
     let error = Store::open(&path).unwrap_err();
 
-    assert!(matches!(error, OpenError::Newer { found: 4711, .. }), "{error}");
+    assert!(matches!(error, StoreOpenError::Newer { found: 4711, .. }), "{error}");
     assert!(error.to_string().contains("is of version 4711"), "{error}");
     let version: i64 =
         Connection::open(&path).unwrap().pragma_query_value(None, "user_version", |row| row.get(0)).unwrap();
@@ -95,7 +95,7 @@ fn a_file_that_is_no_database_is_refused() {
     let home = TempDir::new().unwrap();
     let path = home.path().join("prism.db");
     fs::write(&path, "not a database, but long enough to be taken for one ".repeat(100)).unwrap();
-    assert!(matches!(Store::open(&path), Err(OpenError::Open { .. })));
+    assert!(matches!(Store::open(&path), Err(StoreOpenError::Open { .. })));
 }
 
 #[test]

@@ -55,7 +55,7 @@ async fn all_polled() {
 }
 
 /// Does writes in one batch, as far as they fit, and returns what became of each.
-async fn batch(store: &Store, writes: Vec<Write>) -> Vec<Result<(), WriteError>> {
+async fn batch(store: &Store, writes: Vec<Write>) -> Vec<Result<(), StoreWriteError>> {
     let release = hold(store).await;
     let mut tasks = JoinSet::new();
     for (i, write) in writes.into_iter().enumerate() {
@@ -131,7 +131,7 @@ async fn a_write_that_fails_fails_alone_and_whole() {
 
     let outcomes = batch(&store, vec![Box::new(insert("a")), Box::new(half), Box::new(insert("b"))]).await;
 
-    assert!(matches!(outcomes[..], [Ok(()), Err(WriteError::Refused { .. }), Ok(())]), "{outcomes:?}");
+    assert!(matches!(outcomes[..], [Ok(()), Err(StoreWriteError::Refused { .. }), Ok(())]), "{outcomes:?}");
     assert_eq!(destinations(home.path()), ["a", "b"]);
     assert_eq!(store.commits(), 2, "the one that held the thread up, and one for all three");
 }
@@ -218,7 +218,7 @@ async fn a_lost_transaction_is_acknowledged_to_nobody() {
 
     let outcomes = batch(&store, vec![Box::new(insert("a")), Box::new(lose), Box::new(insert("b"))]).await;
 
-    assert!(outcomes.iter().all(|outcome| matches!(outcome, Err(WriteError::Commit { .. }))), "{outcomes:?}");
+    assert!(outcomes.iter().all(|outcome| matches!(outcome, Err(StoreWriteError::Commit { .. }))), "{outcomes:?}");
     assert_eq!(destinations(home.path()), [""; 0]);
     store.writer.write(insert("after")).await.unwrap();
     assert_eq!(destinations(home.path()), ["after"]);
@@ -246,7 +246,7 @@ async fn a_closed_store_refuses_writes_of_every_clone() {
     let clone = store.clone();
     store.close();
     store.close();
-    assert!(matches!(soon(clone.writer.write(insert("late"))).await, Err(WriteError::Closed)));
+    assert!(matches!(soon(clone.writer.write(insert("late"))).await, Err(StoreWriteError::Closed)));
 }
 
 #[tokio::test]
@@ -287,8 +287,8 @@ async fn a_thread_that_panics_leaves_no_caller_waiting() {
     let writes: Vec<Write> =
         vec![Box::new(insert("a")), Box::new(|_: &Connection| panic!("on purpose")), Box::new(insert("b"))];
     let outcomes = batch(&store, writes).await;
-    assert!(outcomes.iter().all(|outcome| matches!(outcome, Err(WriteError::Closed))), "{outcomes:?}");
-    assert!(matches!(soon(store.writer.write(insert("c"))).await, Err(WriteError::Closed)));
+    assert!(outcomes.iter().all(|outcome| matches!(outcome, Err(StoreWriteError::Closed))), "{outcomes:?}");
+    assert!(matches!(soon(store.writer.write(insert("c"))).await, Err(StoreWriteError::Closed)));
     store.close();
     assert_eq!(destinations(home.path()), [""; 0]);
 }
@@ -300,5 +300,5 @@ async fn a_thread_that_panics_leaves_nobody_waiting_for_a_place() {
     let mut writes: Vec<Write> = vec![Box::new(|_: &Connection| panic!("on purpose"))];
     writes.extend((0..MAX_QUEUED * 3).map(|i| Box::new(insert(&i.to_string())) as Write));
     let outcomes = batch(&store, writes).await;
-    assert!(outcomes.iter().all(|outcome| matches!(outcome, Err(WriteError::Closed))));
+    assert!(outcomes.iter().all(|outcome| matches!(outcome, Err(StoreWriteError::Closed))));
 }

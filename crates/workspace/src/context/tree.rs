@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path};
 
-use super::super::{View, layout::is_skipped, scope::Place};
+use super::super::{MemoryView, layout::is_skipped, scope::ResolvedScope};
 
 /// How deep the map goes.
 const MAX_DEPTH: usize = 3;
@@ -14,7 +14,7 @@ const MAX_IN_ONE: usize = 30;
 const MAX_LINES: usize = 150;
 
 /// Draws the folders of a scope, of each base that has it.
-pub(super) fn of(view: &View<'_>, place: &Place) -> String {
+pub(super) fn of(view: &MemoryView<'_>, place: &ResolvedScope) -> String {
     let mut lines = Vec::new();
     for base in view.layout.of_workspace(&place.workspace) {
         let scope = base.scope(&place.domain, &place.repository);

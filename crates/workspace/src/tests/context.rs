@@ -22,7 +22,7 @@ fn shop() -> Desk {
 #[test]
 fn on_arrival_the_overview_is_in_full_and_the_rest_by_its_front_matter() {
     let desk = shop();
-    let answer = desk.context(Context::default());
+    let answer = desk.context(ContextQuery::default());
     assert_eq!(answer["overview"]["text"], "# All\n\nEverything is here.");
     assert_eq!(answer["overview"]["_meta"]["document_path"], "OVERVIEW.md");
     assert_eq!(paths(&answer["decisions"]), ["decisions/260301-new.md", "decisions/260101-old.md"], "newest first");
@@ -46,16 +46,16 @@ fn on_arrival_the_overview_is_in_full_and_the_rest_by_its_front_matter() {
 #[test]
 fn a_narrower_scope_hears_of_itself_and_of_what_is_above_it() {
     let desk = shop();
-    let answer = desk.context(Context { scope: domain("shop"), ..Context::default() });
+    let answer = desk.context(ContextQuery { scope: domain("shop"), ..ContextQuery::default() });
     assert_eq!(answer["overview"]["text"], "Shop.");
     assert_eq!(answer["decisions"].as_array().unwrap().len(), 2, "of the whole workspace");
     assert_eq!(paths(&answer["lessons"]), ["shop/lessons/260201-cache.md"], "not the other domain's");
     assert_eq!(paths(&answer["overviews"]), ["shop/web/README.md"]);
-    let web = Scope { repository: Some("web".to_owned()), ..Scope::default() };
-    let answer = desk.context(Context { scope: web, ..Context::default() });
+    let web = NoteScope { repository: Some("web".to_owned()), ..NoteScope::default() };
+    let answer = desk.context(ContextQuery { scope: web, ..ContextQuery::default() });
     assert_eq!((&answer["scope"], &answer["overview"]["text"]), (&"shop/web".into(), &"Web.".into()));
     // Without an overview of its own it gets the one above.
-    let answer = desk.context(Context { scope: domain("ops"), ..Context::default() });
+    let answer = desk.context(ContextQuery { scope: domain("ops"), ..ContextQuery::default() });
     assert_eq!(answer["overview"]["_meta"]["document_path"], "OVERVIEW.md");
 }
 
@@ -63,13 +63,13 @@ fn a_narrower_scope_hears_of_itself_and_of_what_is_above_it() {
 #[test]
 fn an_unknown_scope_is_an_error_that_names_the_known() {
     let desk = shop();
-    let fails = |scope: Scope| {
-        desk.memory.context(&Context { scope, ..Context::default() }, &mut quiet).unwrap_err().to_string()
+    let fails = |scope: NoteScope| {
+        desk.memory.context(&ContextQuery { scope, ..ContextQuery::default() }, &mut quiet).unwrap_err().to_string()
     };
     assert_eq!(fails(domain("shp")), "there is no domain \"shp\"; known: ops, shop");
-    let scope = Scope { repository: Some("wb".to_owned()), ..domain("shop") };
+    let scope = NoteScope { repository: Some("wb".to_owned()), ..domain("shop") };
     assert_eq!(fails(scope), "there is no repository \"wb\"; known: web");
-    let scope = Scope { workspace: Some("x".to_owned()), ..Scope::default() };
+    let scope = NoteScope { workspace: Some("x".to_owned()), ..NoteScope::default() };
     assert!(fails(scope).starts_with("there is no workspace \"x\"; known: "));
 }
 
@@ -77,13 +77,13 @@ fn an_unknown_scope_is_an_error_that_names_the_known() {
 #[test]
 fn tiers_topics_and_filters_choose_what_is_told() {
     let desk = shop();
-    let answer = desk.context(Context { tier: Tier::Overview, ..Context::default() });
+    let answer = desk.context(ContextQuery { tier: ContextTier::Overview, ..ContextQuery::default() });
     assert_eq!(answer["decisions"], Value::Null);
     assert_eq!(answer["notes"], serde_json::json!({"decisions": 2, "lessons": 2, "plans": 1, "notes": 2}));
-    let answer = desk.context(Context { tier: Tier::Full, ..Context::default() });
+    let answer = desk.context(ContextQuery { tier: ContextTier::Full, ..ContextQuery::default() });
     assert_eq!(answer["decisions"][0]["body"], "New reasons.");
     let topics = vec!["features".to_owned(), "nothing".to_owned()];
-    let answer = desk.context(Context { topics, only_topics: true, ..Context::default() });
+    let answer = desk.context(ContextQuery { topics, only_topics: true, ..ContextQuery::default() });
     assert_eq!(paths(&answer["topic:features"]), ["_features/search.md"]);
     assert_eq!(
         (&answer["overview"], &answer["decisions"], &answer["tree"]),
@@ -93,12 +93,12 @@ fn tiers_topics_and_filters_choose_what_is_told() {
         answer["left_out"][0].as_str().unwrap().contains("no topic \"nothing\" here; there are: decisions, features")
     );
     for context in [
-        Context { statuses: vec!["Accepted".to_owned()], ..Context::default() },
-        Context { tags: vec!["api".to_owned()], ..Context::default() },
+        ContextQuery { statuses: vec!["Accepted".to_owned()], ..ContextQuery::default() },
+        ContextQuery { tags: vec!["api".to_owned()], ..ContextQuery::default() },
     ] {
         assert_eq!(paths(&desk.context(context)["decisions"]), ["decisions/260101-old.md"]);
     }
-    let answer = desk.context(Context { categories: vec!["net".to_owned()], ..Context::default() });
+    let answer = desk.context(ContextQuery { categories: vec!["net".to_owned()], ..ContextQuery::default() });
     assert_eq!(paths(&answer["decisions"]), ["decisions/260301-new.md"]);
 }
 
@@ -107,7 +107,7 @@ fn tiers_topics_and_filters_choose_what_is_told() {
 fn a_bad_front_matter_hides_nothing_and_is_named() {
     let desk = Desk::new(&[("notes/a.md", "---\ntags: [open\n---\nhidden treasure")]);
     assert_eq!(desk.search("treasure"), ["notes/a.md"]);
-    let answer = desk.context(Context::default());
+    let answer = desk.context(ContextQuery::default());
     let problem = answer["problems"][0].as_str().unwrap();
     assert!(problem.starts_with("notes/a.md: its front matter cannot be read"), "{problem}");
 }
@@ -120,12 +120,12 @@ fn an_answer_is_bounded_and_says_what_is_missing() {
         desk.write(&format!("decisions/2601{:02}-{i}.md", i % 28 + 1), &"reasons ".repeat(2_000));
         desk.write(&format!("lessons/{i}.md"), &format!("---\ndescription: {}\n---\n", "x".repeat(1_500)));
     }
-    for tier in [Tier::Overview, Tier::FrontMatter, Tier::Full] {
-        let answer = desk.context(Context { tier, ..Context::default() });
+    for tier in [ContextTier::Overview, ContextTier::FrontMatter, ContextTier::Full] {
+        let answer = desk.context(ContextQuery { tier, ..ContextQuery::default() });
         let size = answer.to_string().len();
         assert!(size < 56 << 10, "{tier:?}: {size}");
         assert!(answer["overview"]["text"].as_str().unwrap().contains("read README.md for the rest"));
-        if tier != Tier::Overview {
+        if tier != ContextTier::Overview {
             let said = answer["left_out"].to_string();
             assert!(said.contains("of 60 in decisions") && said.contains("of 60 in lessons"), "{said}");
         }

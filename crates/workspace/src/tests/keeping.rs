@@ -7,7 +7,7 @@ use std::{
 
 use super::*;
 
-fn remember_fails(desk: &Desk, note: &Remember) -> String {
+fn remember_fails(desk: &Desk, note: &NewNote) -> String {
     desk.memory.remember(note, &mut quiet).unwrap_err().to_string()
 }
 
@@ -18,7 +18,7 @@ fn what_is_remembered_is_found_by_the_next_search_and_by_another_process() {
     let path = desk.remember(note("Wake agents", "The bell rings twice."));
     assert!(path.starts_with(".prism/memory/notes/") && path.ends_with("-wake-agents.md"), "{path}");
     assert_eq!(desk.search("bell"), [path.as_str()]);
-    let other = Memory::new(Some(desk.root.path()), desk.home.path());
+    let other = WorkspaceMemory::new(Some(desk.root.path()), desk.home.path());
     let search = Search { query: "wake".to_owned(), ..Search::default() };
     assert_eq!(paths(&other.search(&search, &mut quiet).unwrap()["results"]), [path.as_str()]);
     // What the other then writes is seen here.
@@ -34,7 +34,7 @@ fn a_change_of_any_kind_shows_in_the_next_answer() {
     // A process that has just started knows the index alone, and was told of nothing.
     let desk = Desk::new(&[]);
     changes_show(&desk, |query| {
-        let memory = Memory::new(Some(desk.root.path()), desk.home.path());
+        let memory = WorkspaceMemory::new(Some(desk.root.path()), desk.home.path());
         let search = Search { query: query.to_owned(), ..Search::default() };
         paths(&memory.search(&search, &mut quiet).unwrap()["results"])
     });
@@ -100,12 +100,12 @@ fn a_file_that_was_only_touched_or_not_at_all_is_not_indexed_again() {
 #[test]
 fn a_missing_root_is_a_loud_error_from_everything() {
     let desk = Desk::new(&[("file", "")]);
-    let gone = Memory::new(Some(&desk.path("gone")), desk.home.path());
-    let said = |result: Result<Value, Trouble>| result.unwrap_err().to_string();
+    let gone = WorkspaceMemory::new(Some(&desk.path("gone")), desk.home.path());
+    let said = |result: Result<Value, WorkspaceError>| result.unwrap_err().to_string();
     for said in [
-        said(gone.context(&Context::default(), &mut quiet)),
+        said(gone.context(&ContextQuery::default(), &mut quiet)),
         said(gone.search(&Search::default(), &mut quiet)),
-        said(gone.list(&Listing::default(), &mut quiet)),
+        said(gone.list(&NoteListQuery::default(), &mut quiet)),
         said(gone.remember(&note("a", "b"), &mut quiet)),
         said(gone.forget("a.md", &mut quiet)),
         gone.index(&mut quiet).unwrap_err().to_string(),
@@ -116,8 +116,8 @@ fn a_missing_root_is_a_loud_error_from_everything() {
         assert_eq!(said, format!("the workspace root {} {expected}", root.display()));
     }
     assert!(!desk.path("gone").exists());
-    let file = Memory::new(Some(&desk.path("file")), desk.home.path());
-    assert!(said(file.context(&Context::default(), &mut quiet)).contains("is not a folder"));
+    let file = WorkspaceMemory::new(Some(&desk.path("file")), desk.home.path());
+    assert!(said(file.context(&ContextQuery::default(), &mut quiet)).contains("is not a folder"));
     // One that was there before, too.
     desk.write("notes/a.md", "words");
     assert_eq!(desk.search("words").len(), 1);
@@ -133,7 +133,7 @@ fn an_index_that_breaks_is_built_anew_from_the_files() {
         desk.write(&format!("notes/{i}.md"), &format!("words {}", "filler ".repeat(50)));
     }
     let total = || {
-        let memory = Memory::new(Some(desk.root.path()), desk.home.path());
+        let memory = WorkspaceMemory::new(Some(desk.root.path()), desk.home.path());
         let search = Search { query: "words".to_owned(), ..Search::default() };
         memory.search(&search, &mut quiet).unwrap()["total"].clone()
     };
@@ -158,7 +158,7 @@ fn another_folder_above_the_root_is_noticed() {
         fs::write(top.path().join("above/root/notes").join(name), "words").unwrap();
     };
     note("a.md");
-    let memory = Memory::new(Some(&top.path().join("above/root")), home.path());
+    let memory = WorkspaceMemory::new(Some(&top.path().join("above/root")), home.path());
     let search = || {
         let search = Search { query: "words".to_owned(), ..Search::default() };
         paths(&memory.search(&search, &mut quiet).unwrap()["results"])
@@ -182,10 +182,10 @@ fn a_note_never_replaces_another_and_stays_beneath_the_root() {
     let left: Vec<_> = fs::read_dir(desk.path(".prism/memory/notes")).unwrap().collect();
     assert_eq!(left.len(), 3, "no draft is left behind");
     for name in ["..", "a/b", ".git", "_x", "target", "notes"] {
-        let note = Remember { scope: domain(name), ..note("a", "b") };
+        let note = NewNote { scope: domain(name), ..note("a", "b") };
         assert!(remember_fails(&desk, &note).contains("not the name of one folder"), "{name}");
     }
-    let note = Remember { topic: Some("../x".to_owned()), ..note("a", "b") };
+    let note = NewNote { topic: Some("../x".to_owned()), ..note("a", "b") };
     assert!(remember_fails(&desk, &note).contains("`topic`"));
 }
 
@@ -215,21 +215,21 @@ fn what_cannot_be_remembered_is_refused_in_words() {
 // W-02
 #[test]
 fn a_note_goes_to_the_folder_that_the_workspace_has_for_it() {
-    let decision = |scope: Scope| Remember { kind: Kind::Decision, scope, ..note("a", "b") };
+    let decision = |scope: NoteScope| NewNote { kind: NoteKind::Decision, scope, ..note("a", "b") };
     let folder = |path: String| path.rsplit_once('/').unwrap().0.to_owned();
 
     let empty = Desk::new(&[("src/main.rs", "")]);
-    assert_eq!(folder(empty.remember(decision(Scope::default()))), ".prism/memory/decisions");
+    assert_eq!(folder(empty.remember(decision(NoteScope::default()))), ".prism/memory/decisions");
     assert_eq!(folder(empty.remember(decision(domain("shop")))), ".prism/memory/shop/decisions");
 
     let project = Desk::new(&[("lessons/a.md", ""), ("shop/_decisions/a.md", ""), ("ops/x.txt", "")]);
-    assert_eq!(folder(project.remember(decision(Scope::default()))), "decisions");
+    assert_eq!(folder(project.remember(decision(NoteScope::default()))), "decisions");
     assert_eq!(folder(project.remember(decision(domain("shop")))), "shop/_decisions");
     assert_eq!(folder(project.remember(decision(domain("ops")))), "ops/decisions");
     assert_eq!(folder(project.remember(decision(domain("new")))), ".prism/memory/new/decisions");
-    let on_topic = Remember { topic: Some("auth".to_owned()), ..decision(Scope::default()) };
+    let on_topic = NewNote { topic: Some("auth".to_owned()), ..decision(NoteScope::default()) };
     assert_eq!(folder(project.remember(on_topic)), "_auth");
-    let listing = Listing { kind: Some("decision".to_owned()), limit: 50, ..Listing::default() };
+    let listing = NoteListQuery { kind: Some("decision".to_owned()), limit: 50, ..NoteListQuery::default() };
     assert_eq!(project.memory.list(&listing, &mut quiet).unwrap()["total"], 6, "a decision wherever it lies");
 }
 
@@ -257,7 +257,7 @@ fn what_is_forgotten_can_be_restored_and_nothing_else_can_be_forgotten() {
     assert_eq!(fs::read_to_string(restored).unwrap(), "words");
     assert_eq!(desk.search("words"), ["notes/a-2.md"]);
     for id in [id.as_str(), "..", "", "../../x"] {
-        assert!(matches!(Forgotten::restore(desk.home.path(), id), Err(Trouble::NotForgotten { .. })), "{id}");
+        assert!(matches!(Forgotten::restore(desk.home.path(), id), Err(WorkspaceError::NotForgotten { .. })), "{id}");
     }
 }
 
@@ -278,5 +278,5 @@ fn an_indexing_tells_how_far_it_is() {
     let mut seen = Vec::new();
     let indexed = desk.memory.rebuild(&mut |progress| seen.push((progress.done, progress.total))).unwrap();
     assert_eq!(seen, [(0, 2), (1, 2), (2, 2)]);
-    assert_eq!(indexed, Indexed { notes: 2, read: 2, removed: 0, remarks: vec![] });
+    assert_eq!(indexed, IndexReport { notes: 2, read: 2, removed: 0, remarks: vec![] });
 }

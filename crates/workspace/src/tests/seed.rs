@@ -19,10 +19,11 @@ fn devtools() -> Desk {
 #[test]
 fn the_tree_of_workspaces_is_understood() {
     let desk = devtools();
-    let answer = desk.context(Context::default());
+    let answer = desk.context(ContextQuery::default());
     assert_eq!(answer["workspace"], "devtools", "the only one need not be named");
     assert_eq!(answer["overview"]["text"], "Tools.");
-    let features = Context { scope: domain("common"), topics: vec!["features".to_owned()], ..Context::default() };
+    let features =
+        ContextQuery { scope: domain("common"), topics: vec!["features".to_owned()], ..ContextQuery::default() };
     let answer = desk.context(features);
     assert_eq!(
         paths(&answer["topic:features"]),
@@ -32,7 +33,7 @@ fn the_tree_of_workspaces_is_understood() {
     assert_eq!((&recent["title"], &recent["status"]), (&"Migrate MCP Transport".into(), &"done".into()));
     assert_eq!(desk.search("\"not of the tree\""), [""; 0]);
     let path =
-        desk.remember(Remember { kind: Kind::Lesson, scope: domain("common"), ..note("Sessions", "Stateless.") });
+        desk.remember(NewNote { kind: NoteKind::Lesson, scope: domain("common"), ..note("Sessions", "Stateless.") });
     assert!(path.starts_with("resources/workspaces/devtools/common/_lessons/"), "{path}");
 }
 
@@ -41,10 +42,10 @@ fn the_tree_of_workspaces_is_understood() {
 fn of_several_workspaces_one_has_to_be_named_and_search_finds_in_all() {
     let desk = devtools();
     desk.write("resources/workspaces/web/_lessons/a.md", "Inspect too.");
-    let fails = desk.memory.context(&Context::default(), &mut quiet).unwrap_err().to_string();
+    let fails = desk.memory.context(&ContextQuery::default(), &mut quiet).unwrap_err().to_string();
     assert_eq!(fails, "there are several workspaces here; say which with `workspace`: devtools, web");
-    let scope = Scope { workspace: Some("web".to_owned()), ..Scope::default() };
-    let answer = desk.context(Context { scope, ..Context::default() });
+    let scope = NoteScope { workspace: Some("web".to_owned()), ..NoteScope::default() };
+    let answer = desk.context(ContextQuery { scope, ..ContextQuery::default() });
     assert_eq!(paths(&answer["lessons"]), ["resources/workspaces/web/_lessons/a.md"]);
     assert_eq!(desk.search("inspect").len(), 2);
 }

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, de::Error};
 
-use super::super::{Kind, Tier};
+use super::super::{ContextTier, NoteKind};
 
 /// Arguments of `workspace_get_context`.
 #[derive(Debug, Default, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Asked {
+pub(super) struct GetContextArguments {
     /// Optional; left out, it is the only workspace that there is. Where there are several the answer names them.
     pub(super) workspace: Option<String>,
     /// Optional; left out, the answer is about all domains. A domain is a folder of the workspace.
@@ -18,25 +18,25 @@ pub(super) struct Asked {
     /// Optional; left out, the answer is about all repositories. A repository is a folder of a domain.
     pub(super) repository: Option<String>,
     /// Optional; left out, no topic is listed besides the usual parts, and `topics` names those that there are.
-    pub(super) topics: Words,
+    pub(super) topics: WordList,
     /// Optional; left out or true, the answer has the overview, the tree, decisions, lessons and recent work. With false
     /// it has the topics alone.
     pub(super) include_defaults: Option<bool>,
     /// Optional; left out, notes of any status are told of. Else those with one of these statuses.
-    pub(super) filter_status: Words,
+    pub(super) filter_status: WordList,
     /// Optional; left out, notes with any tags are told of. Else those with at least one of these tags.
-    pub(super) filter_tags: Words,
+    pub(super) filter_tags: WordList,
     /// Optional; left out, notes of any category are told of. Else those of one of these categories.
-    pub(super) filter_category: Words,
+    pub(super) filter_category: WordList,
     /// Optional; left out it is front_matter: each note by its front matter. With overview, notes are only counted; with
     /// full, their texts are there too, as far as the answer's size allows.
-    pub(super) tier: Option<Tier>,
+    pub(super) tier: Option<ContextTier>,
 }
 
 /// Arguments of `workspace_remember`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Told {
+pub(super) struct RememberArguments {
     /// What the note is called, in a few words. The file's name is made from it.
     pub(super) title: String,
     /// The note itself, in Markdown, without front matter. Say why, not only what.
@@ -44,7 +44,7 @@ pub(super) struct Told {
     /// Optional; left out it is a note. A decision says what was chosen and why, a lesson what was learnt the hard way,
     /// a plan what is to be done.
     #[serde(default)]
-    pub(super) kind: Option<Kind>,
+    pub(super) kind: Option<NoteKind>,
     /// Optional; left out, it is the only workspace that there is. Where there are several the answer names them.
     #[serde(default)]
     pub(super) workspace: Option<String>,
@@ -59,7 +59,7 @@ pub(super) struct Told {
     pub(super) topic: Option<String>,
     /// Optional; left out, the note has no tags.
     #[serde(default)]
-    pub(super) tags: Words,
+    pub(super) tags: WordList,
     /// Optional; left out, the note has no status. One word, such as proposed, accepted or done.
     #[serde(default)]
     pub(super) status: Option<String>,
@@ -68,7 +68,7 @@ pub(super) struct Told {
 /// Arguments of `workspace_search`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Sought {
+pub(super) struct SearchNotesArguments {
     /// The words to look for. Any text will do.
     pub(super) query: String,
     /// Optional; left out, all workspaces are searched.
@@ -82,10 +82,10 @@ pub(super) struct Sought {
     pub(super) repository: Option<String>,
     /// Optional; left out, notes of all kinds are searched.
     #[serde(default)]
-    pub(super) kind: Option<SoughtKind>,
+    pub(super) kind: Option<NoteKindFilter>,
     /// Optional; left out, notes with any tags are searched. Else those with at least one of these tags.
     #[serde(default)]
-    pub(super) tags: Words,
+    pub(super) tags: WordList,
     /// Optional; left out it is 10. The most is 50.
     #[serde(default)]
     pub(super) limit: Option<u32>,
@@ -94,7 +94,7 @@ pub(super) struct Sought {
 /// Arguments of `workspace_forget`.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub(super) struct Doomed {
+pub(super) struct ForgetNoteArguments {
     /// The note's file, as _meta.document_path names it.
     pub(super) document_path: String,
 }
@@ -102,7 +102,7 @@ pub(super) struct Doomed {
 // What can be searched: what can be remembered, and the overviews.
 #[derive(Clone, Copy, Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum SoughtKind {
+pub(super) enum NoteKindFilter {
     Note,
     Decision,
     Lesson,
@@ -112,14 +112,14 @@ pub(super) enum SoughtKind {
 
 /// Words, as `"a,b"` or `["a", "b"]`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Words(Vec<String>);
+pub(super) struct WordList(Vec<String>);
 
 /// Words of one argument; more are refused, as no list that a person keeps is that long.
 const MAX_WORDS: usize = 64;
 
 // === impl SoughtKind ===
 
-impl SoughtKind {
+impl NoteKindFilter {
     pub(super) fn as_str(self) -> &'static str {
         match self {
             Self::Note => "note",
@@ -133,25 +133,25 @@ impl SoughtKind {
 
 // === impl Words ===
 
-impl From<Words> for Vec<String> {
-    fn from(Words(words): Words) -> Self {
+impl From<WordList> for Vec<String> {
+    fn from(WordList(words): WordList) -> Self {
         words
     }
 }
 
-impl<'de> Deserialize<'de> for Words {
+impl<'de> Deserialize<'de> for WordList {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(untagged, expecting = "expected a list of texts, or one text with commas between them")]
-        enum Written {
+        enum WordListInput {
             None(()),
             One(String),
             Many(Vec<String>),
         }
-        let all: Vec<String> = match Written::deserialize(deserializer)? {
-            Written::None(()) => Vec::new(),
-            Written::One(text) => text.split(',').map(|word| word.trim().to_owned()).collect(),
-            Written::Many(words) => words.iter().map(|word| word.trim().to_owned()).collect(),
+        let all: Vec<String> = match WordListInput::deserialize(deserializer)? {
+            WordListInput::None(()) => Vec::new(),
+            WordListInput::One(text) => text.split(',').map(|word| word.trim().to_owned()).collect(),
+            WordListInput::Many(words) => words.iter().map(|word| word.trim().to_owned()).collect(),
         };
         let words: Vec<String> = all.into_iter().filter(|word| !word.is_empty()).collect();
         if words.len() > MAX_WORDS || words.iter().any(|word| word.len() > 200) {
@@ -161,7 +161,7 @@ impl<'de> Deserialize<'de> for Words {
     }
 }
 
-impl JsonSchema for Words {
+impl JsonSchema for WordList {
     fn schema_name() -> Cow<'static, str> {
         "Words".into()
     }

@@ -24,7 +24,7 @@ impl Desk {
         Self { root: TempDir::new().unwrap(), home: TempDir::new().unwrap() }
     }
 
-    fn server(&self) -> Arc<Server> {
+    fn server(&self) -> Arc<BuiltinServer> {
         Arc::new(server(Some(self.root.path()), self.home.path()))
     }
 

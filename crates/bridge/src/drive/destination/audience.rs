@@ -1,14 +1,14 @@
 //! Whom a server sees as one: what it lists is asked for where the calls of those run that are shown it. A list of another
 //! process would not have what a call has just added, and nobody would hear that it did (R-20, R-56).
 
-use prism_core::mcp::{Class, Era, State, quiet::Verdict};
+use prism_core::mcp::{ClientClass, Era, LinkState, quiet::QuietVerdict};
 
 use super::{Destination, LinkHandle};
 
 /// Clients that can answer the same questions and speak the same era.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Audience {
-    pub class: Class,
+    pub class: ClientClass,
     pub era: Era,
 }
 
@@ -16,13 +16,13 @@ pub struct Audience {
 
 impl Audience {
     /// Who has not said what it can do: Prism itself, too.
-    pub const PLAIN: Self = Self::legacy(Class::NONE);
+    pub const PLAIN: Self = Self::legacy(ClientClass::NONE);
 
-    pub const fn legacy(class: Class) -> Self {
+    pub const fn legacy(class: ClientClass) -> Self {
         Self { class, era: Era::Legacy }
     }
 
-    pub const fn modern(class: Class) -> Self {
+    pub const fn modern(class: ClientClass) -> Self {
         Self { class, era: Era::Modern }
     }
 
@@ -39,7 +39,7 @@ impl Audience {
             Some((Some(era), rest)) => (era, rest),
             _ => (Era::Legacy, text),
         };
-        Some(Self { class: Class::read(capabilities)?, era })
+        Some(Self { class: ClientClass::read(capabilities)?, era })
     }
 }
 
@@ -72,18 +72,18 @@ impl Destination {
 
     /// Whether the server that lists for these clients is being started.
     pub(crate) fn is_starting(&self, of: Audience) -> bool {
-        self.list_link(of).vitals.state() == State::Starting
+        self.list_link(of).vitals.state() == LinkState::Starting
     }
 
     /// What of their abilities clients of a class show to the server.
-    pub(super) fn class_shown(&self, class: Class) -> Class {
-        if self.is_built_in() || self.config().asks == Some(false) { Class::NONE } else { class }
+    pub(super) fn class_shown(&self, class: ClientClass) -> ClientClass {
+        if self.is_built_in() || self.config().asks == Some(false) { ClientClass::NONE } else { class }
     }
 
     /// Whether a server of the older era has children of their own for the sessionless calls of clients of a class: it may
     /// ask them something, and must not ask anybody else.
-    pub(super) fn has_twins(&self, class: Class) -> bool {
-        class.answers_questions() && self.verdict() != Verdict::Quiet
+    pub(super) fn has_twins(&self, class: ClientClass) -> bool {
+        class.answers_questions() && self.verdict() != QuietVerdict::Quiet
     }
 }
 
@@ -93,8 +93,8 @@ mod tests {
 
     #[test]
     fn an_audience_reads_as_it_is_written() {
-        let asked = Class::read(r#"{"elicitation":{"form":{}},"roots":{}}"#).unwrap();
-        for class in [Class::NONE, asked] {
+        let asked = ClientClass::read(r#"{"elicitation":{"form":{}},"roots":{}}"#).unwrap();
+        for class in [ClientClass::NONE, asked] {
             for audience in [Audience::legacy(class), Audience::modern(class)] {
                 assert_eq!(Audience::read(&audience.to_text()), Some(audience));
             }

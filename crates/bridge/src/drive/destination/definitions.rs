@@ -31,15 +31,15 @@ const MAX_PAGES: usize = 64;
 const FETCHED_WITHIN: Duration = Duration::from_secs(10);
 
 #[derive(Default)]
-pub struct Definitions {
-    state: Mutex<State>,
+pub struct ToolDefinitions {
+    state: Mutex<DefinitionTable>,
     /// One asks for the list, others wait for what it learns.
     fetching: tokio::sync::Mutex<()>,
 }
 
 #[derive(Default)]
-struct State {
-    tools: HashMap<Box<str>, Known>,
+struct DefinitionTable {
+    tools: HashMap<Box<str>, KnownTool>,
     /// Lists that nobody has looked at yet, and how many doubts there had been when they came.
     unread: Vec<(u64, Box<str>)>,
     /// How often what was known has become doubtful, and how often that had been so when the whole list was last fetched.
@@ -49,14 +49,14 @@ struct State {
     changed: Vec<String>,
 }
 
-struct Known {
-    definition: Arc<Definition>,
+struct KnownTool {
+    definition: Arc<ToolDefinition>,
     /// How many doubts there had been when it was last listed.
     as_of: u64,
 }
 
 /// What a tool is, in the one way to write it.
-pub struct Definition {
+pub struct ToolDefinition {
     pub text: String,
     pub digest: [u8; 32],
     held: AtomicU8,
@@ -66,7 +66,7 @@ pub struct Definition {
 
 /// Whether a definition was held against the one that is pinned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Held {
+pub enum PinCheck {
     NotYet = 0,
     /// Somebody is at it, and nobody waits.
     Soon = 1,
@@ -74,14 +74,14 @@ pub enum Held {
 }
 
 /// What is known of a tool without asking.
-pub enum Look {
+pub enum DefinitionLookup {
     /// It is what it was.
     Same,
-    Known(Arc<Definition>),
+    Known(Arc<ToolDefinition>),
     Unknown,
 }
 
-impl Definitions {
+impl ToolDefinitions {
     /// A list of tools has passed by.
     pub(crate) fn learn(&self, result: Box<str>) {
         let mut state = lock(&self.state);
@@ -102,18 +102,20 @@ impl Definitions {
     }
 
     /// What is known of a tool. Where it matters, doubtful knowledge is none.
-    pub fn look(&self, tool: &str) -> Look {
+    pub fn look(&self, tool: &str) -> DefinitionLookup {
         let mut state = lock(&self.state);
         state.read();
         match state.tools.get(tool) {
-            Some(known) if known.definition.held() == Held::Same && known.as_of == state.doubts => Look::Same,
-            Some(known) => Look::Known(known.definition.clone()),
-            None => Look::Unknown,
+            Some(known) if known.definition.held() == PinCheck::Same && known.as_of == state.doubts => {
+                DefinitionLookup::Same
+            }
+            Some(known) => DefinitionLookup::Known(known.definition.clone()),
+            None => DefinitionLookup::Unknown,
         }
     }
 
     /// What is known of a tool, and whether that can be relied on.
-    fn find(&self, tool: &str) -> (Option<Arc<Definition>>, bool) {
+    fn find(&self, tool: &str) -> (Option<Arc<ToolDefinition>>, bool) {
         let mut state = lock(&self.state);
         state.read();
         let settled = state.settled == Some(state.doubts);
@@ -137,7 +139,7 @@ impl Definitions {
     }
 }
 
-impl State {
+impl DefinitionTable {
     fn read(&mut self) {
         for (as_of, result) in std::mem::take(&mut self.unread) {
             for item in names::items(Method::ToolsList, &result).unwrap_or_default() {
@@ -148,8 +150,8 @@ impl State {
                     Some(known) if known.definition.text == text => known.as_of = as_of,
                     None if is_full => {}
                     _ => {
-                        let definition = Arc::new(Definition::new(text));
-                        self.tools.insert(item.name, Known { definition, as_of });
+                        let definition = Arc::new(ToolDefinition::new(text));
+                        self.tools.insert(item.name, KnownTool { definition, as_of });
                     }
                 }
             }
@@ -157,32 +159,32 @@ impl State {
     }
 }
 
-impl Definition {
+impl ToolDefinition {
     pub fn new(text: String) -> Self {
-        let (digest, held) = (sha256(&[text.as_bytes()]), AtomicU8::new(Held::NotYet as u8));
+        let (digest, held) = (sha256(&[text.as_bytes()]), AtomicU8::new(PinCheck::NotYet as u8));
         Self { text, digest, held, asking: tokio::sync::Mutex::default() }
     }
 
-    pub fn held(&self) -> Held {
+    pub fn held(&self) -> PinCheck {
         match self.held.load(Ordering::Relaxed) {
-            0 => Held::NotYet,
-            1 => Held::Soon,
-            _ => Held::Same,
+            0 => PinCheck::NotYet,
+            1 => PinCheck::Soon,
+            _ => PinCheck::Same,
         }
     }
 
-    pub fn hold(&self, held: Held) {
+    pub fn hold(&self, held: PinCheck) {
         self.held.store(held as u8, Ordering::Relaxed);
     }
 }
 
 impl Destination {
-    pub fn definitions(&self) -> &Definitions {
+    pub fn definitions(&self) -> &ToolDefinitions {
         &self.shared.definitions
     }
 
     /// What a tool is now. The server is asked if it is not known, or may have changed since it was.
-    pub async fn definition(&self, tool: &str) -> Option<Arc<Definition>> {
+    pub async fn definition(&self, tool: &str) -> Option<Arc<ToolDefinition>> {
         let definitions = self.definitions();
         if let (known, true) = definitions.find(tool) {
             return known;
@@ -213,8 +215,8 @@ impl Destination {
             let params = cursor.map_or_else(|| "{}".to_owned(), |cursor| format!(r#"{{"cursor":{cursor}}}"#));
             let answer = match fetch::request(self, Audience::PLAIN, Method::ToolsList, &params).await {
                 Ok(answer) => answer,
-                Err(fetch::NoResult::Error { message, .. }) => return Err(message),
-                Err(fetch::NoResult::Fault(why)) => return Err(why),
+                Err(fetch::FetchError::Error { message, .. }) => return Err(message),
+                Err(fetch::FetchError::Fault(why)) => return Err(why),
             };
             let result = answer.result_span().map(|span| answer.text(span)).unwrap_or_default();
             self.definitions().learn(result.into());
@@ -239,32 +241,32 @@ mod tests {
 
     #[test]
     fn what_passes_by_is_learned_and_what_has_changed_is_held_against_the_pin_again() {
-        let definitions = Definitions::default();
-        assert!(matches!(definitions.look("a"), Look::Unknown));
+        let definitions = ToolDefinitions::default();
+        assert!(matches!(definitions.look("a"), DefinitionLookup::Unknown));
         assert!(!definitions.find("a").1 && !definitions.find("b").1, "nobody has said anything yet");
         definitions.learn(page("one"));
         assert!(definitions.find("a").1 && !definitions.find("b").1, "only what was listed is known");
-        let Look::Known(first) = definitions.look("a") else { panic!("it was listed") };
-        first.hold(Held::Same);
-        assert!(matches!(definitions.look("a"), Look::Same));
+        let DefinitionLookup::Known(first) = definitions.look("a") else { panic!("it was listed") };
+        first.hold(PinCheck::Same);
+        assert!(matches!(definitions.look("a"), DefinitionLookup::Same));
         definitions.learn(page("one"));
-        assert!(matches!(definitions.look("a"), Look::Same));
+        assert!(matches!(definitions.look("a"), DefinitionLookup::Same));
         definitions.doubt();
-        assert!(matches!(definitions.look("a"), Look::Known(_)) && !definitions.find("a").1);
+        assert!(matches!(definitions.look("a"), DefinitionLookup::Known(_)) && !definitions.find("a").1);
         definitions.learn(page("one"));
-        assert!(matches!(definitions.look("a"), Look::Same));
+        assert!(matches!(definitions.look("a"), DefinitionLookup::Same));
         definitions.learn(page("two"));
-        let Look::Known(second) = definitions.look("a") else { panic!("it is another") };
-        assert_eq!((second.held(), second.digest == first.digest), (Held::NotYet, false));
+        let DefinitionLookup::Known(second) = definitions.look("a") else { panic!("it is another") };
+        assert_eq!((second.held(), second.digest == first.digest), (PinCheck::NotYet, false));
     }
 
     #[test]
     fn what_waits_to_be_read_is_bounded() {
-        let definitions = Definitions::default();
+        let definitions = ToolDefinitions::default();
         for number in 0..=MAX_UNREAD + 3 {
             definitions.learn(page(&number.to_string()));
             assert!(lock(&definitions.state).unread.len() <= MAX_UNREAD);
         }
-        assert!(matches!(definitions.look("a"), Look::Known(known) if known.text.contains("35")));
+        assert!(matches!(definitions.look("a"), DefinitionLookup::Known(known) if known.text.contains("35")));
     }
 }

@@ -1,19 +1,19 @@
 //! A destination as it looks from outside: what is known of its server, and who shares it and why (B-04, D-08).
 
-use prism_core::mcp::{State, quiet::Verdict};
+use prism_core::mcp::{LinkState, quiet::QuietVerdict};
 
-use super::{Audience, Command, Destination, LinkHandle};
+use super::{Audience, Destination, LinkCommand, LinkHandle};
 use crate::drive::{
-    health::{self, Health, ServerState, Sightings},
+    health::{self, HealthObservations, ServerHealth, ServerState},
     hub::fetch,
-    stderr::Written,
-    vitals::Trouble,
+    stderr::StderrLine,
+    vitals::LastFault,
 };
-use prism_config::{Process, Transport};
+use prism_config::{ProcessSharing, Transport};
 
 /// Who shares the server, and why.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Model {
+pub struct SharingModel {
     pub name: &'static str,
     pub why: &'static str,
 }
@@ -43,12 +43,12 @@ impl Destination {
         }
     }
 
-    pub fn trouble(&self) -> &Trouble {
+    pub fn trouble(&self) -> &LastFault {
         &self.shared.trouble
     }
 
     /// The last lines of its servers' stderr.
-    pub fn stderr(&self) -> Vec<Written> {
+    pub fn stderr(&self) -> Vec<StderrLine> {
         self.shared.stderr.lines()
     }
 
@@ -56,7 +56,7 @@ impl Destination {
     pub async fn restart(&self) -> usize {
         let mut told = 0;
         for link in self.living_links() {
-            told += usize::from(link.commands.send(Command::Restart).await.is_ok());
+            told += usize::from(link.commands.send(LinkCommand::Restart).await.is_ok());
         }
         told
     }
@@ -67,23 +67,23 @@ impl Destination {
     }
 
     /// How its server is, all links together, as far as it is known without asking it.
-    pub fn health(&self) -> Health {
-        let states: Vec<State> = self.living_links().iter().map(|link| link.vitals.state()).collect();
+    pub fn health(&self) -> ServerHealth {
+        let states: Vec<LinkState> = self.living_links().iter().map(|link| link.vitals.state()).collect();
         let any = |state| states.contains(&state);
-        let health = |state, said: String| Health { state, said, fix: health::fix(state, self.config()) };
+        let health = |state, said: String| ServerHealth { state, said, fix: health::fix(state, self.config()) };
         // A file is looked at whenever somebody asks: it may have come, or gone, without anybody having used it.
-        if !any(State::Up)
+        if !any(LinkState::Up)
             && let Some(absent) = self.shared.environment.absent(self.config())
         {
             let (said, fix) = (absent.to_string(), Some(absent.fix()));
-            return Health { state: ServerState::Missing, said, fix };
+            return ServerHealth { state: ServerState::Missing, said, fix };
         }
         if let Some((state, said)) = self.shared.sightings.now(&states) {
             return health(state, said);
         }
         match () {
-            () if any(State::Up) => health(ServerState::Up, "it answers".to_owned()),
-            () if any(State::Starting) || any(State::Restarting) => {
+            () if any(LinkState::Up) => health(ServerState::Up, "it answers".to_owned()),
+            () if any(LinkState::Starting) || any(LinkState::Restarting) => {
                 let before = self.shared.sightings.so_far().map(|said| format!("; {said}"));
                 health(ServerState::Starting, format!("it is being started{}", before.unwrap_or_default()))
             }
@@ -95,7 +95,7 @@ impl Destination {
     }
 
     /// What whoever uses the server tells of it.
-    pub fn sightings(&self) -> &Sightings {
+    pub fn sightings(&self) -> &HealthObservations {
         &self.shared.sightings
     }
 
@@ -108,24 +108,24 @@ impl Destination {
     }
 
     /// Who shares the server, by the same rules by which links are given out.
-    pub fn model(&self) -> Model {
-        let model = |name, why| Model { name, why };
+    pub fn model(&self) -> SharingModel {
+        let model = |name, why| SharingModel { name, why };
         match (self.config().process, self.config().asks, self.verdict()) {
             _ if self.is_built_in() => model("shared", "it is Prism itself"),
-            (Process::PerSession, ..) => model("per_session", "process = \"per_session\" is set"),
-            (Process::SharedAlways, ..) => model("shared", "process = \"shared_always\" is set"),
-            (Process::Shared, ..) if self.config().http.is_some() && !self.is_only_modern() => {
+            (ProcessSharing::PerSession, ..) => model("per_session", "process = \"per_session\" is set"),
+            (ProcessSharing::SharedAlways, ..) => model("shared", "process = \"shared_always\" is set"),
+            (ProcessSharing::Shared, ..) if self.config().http.is_some() && !self.is_only_modern() => {
                 model("per_session", "it is reached over HTTP, where each session has one of its own")
             }
-            (Process::Shared, Some(false), _) => model("shared", "asks = false is set"),
-            (Process::Shared, ..) if self.is_only_modern() => {
+            (ProcessSharing::Shared, Some(false), _) => model("shared", "asks = false is set"),
+            (ProcessSharing::Shared, ..) if self.is_only_modern() => {
                 model("shared", "it speaks 2026-07-28, where a question comes with its call")
             }
-            (Process::Shared, _, Verdict::Quiet) => model("shared", "it never asks its clients"),
-            (Process::Shared, _, Verdict::Asks) => {
+            (ProcessSharing::Shared, _, QuietVerdict::Quiet) => model("shared", "it never asks its clients"),
+            (ProcessSharing::Shared, _, QuietVerdict::Asks) => {
                 model("mixed", "it has asked questions, so clients that can answer them have their own")
             }
-            (Process::Shared, _, Verdict::Unknown) => model(
+            (ProcessSharing::Shared, _, QuietVerdict::Unknown) => model(
                 "mixed",
                 "shared, except clients that support sampling, elicitation or roots: they get their own process",
             ),

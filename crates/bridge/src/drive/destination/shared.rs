@@ -10,20 +10,22 @@ use std::{
 };
 
 use prism_core::mcp::{
-    Method, Speaks,
+    Method, SpokenEras,
     link::SessionKey,
     params::ToolHeaders,
-    quiet::{Ledger, Verdict},
+    quiet::{QuestionLedger, QuietVerdict},
 };
-use prism_os::census::Owner;
-use prism_store::{LearnedEra, Listed, Store};
+use prism_os::census::OwnerDaemon;
+use prism_store::{LearnedEra, Store, StoredList};
 use tracing::{info, warn};
 use uuid::Uuid;
 
-use super::{BridgeContext, BuiltIn, Definitions, lock};
-use crate::drive::{Environment, Sessions, health::Sightings, reach::Reach, stderr::Tail, vitals::Trouble};
+use super::{BridgeContext, BuiltIn, ToolDefinitions, lock};
+use crate::drive::{
+    Environment, SessionTable, health::HealthObservations, reach::StreamObserver, stderr::StderrTail, vitals::LastFault,
+};
 use prism_config::{self as config, Config};
-use prism_mcp::{kit, remote::Target};
+use prism_mcp::{kit, remote::RemoteTarget};
 use prism_telemetry::metrics::DestinationMetrics;
 
 /// How long it counts that a server was found not to speak an era: that it learned it is not noticed otherwise
@@ -31,29 +33,29 @@ use prism_telemetry::metrics::DestinationMetrics;
 const REFUSAL_COUNTS_FOR: Duration = Duration::from_secs(24 * 60 * 60);
 
 /// What a destination's links share.
-pub struct Shared {
-    pub(crate) config: config::Destination,
+pub struct DestinationState {
+    pub(crate) config: config::DestinationConfig,
     pub(crate) metrics: Arc<DestinationMetrics>,
-    pub(crate) trouble: Trouble,
+    pub(crate) trouble: LastFault,
     /// How the last use of its server went.
-    pub(crate) sightings: Sightings,
+    pub(crate) sightings: HealthObservations,
     /// What its servers last wrote to stderr.
-    pub(crate) stderr: Arc<Tail>,
+    pub(crate) stderr: Arc<StderrTail>,
     max_message_bytes: AtomicUsize,
-    pub(crate) owner: Owner,
+    pub(crate) owner: OwnerDaemon,
     pub(crate) environment: Arc<Environment>,
-    pub(super) sessions: Arc<Sessions>,
-    ledger: Mutex<Ledger>,
-    pub(super) definitions: Definitions,
+    pub(super) sessions: Arc<SessionTable>,
+    ledger: Mutex<QuestionLedger>,
+    pub(super) definitions: ToolDefinitions,
     /// The server itself, if it is one of Prism's own.
-    pub(crate) built_in: Option<Arc<kit::Server>>,
+    pub(crate) built_in: Option<Arc<kit::BuiltinServer>>,
     /// Its tools may wait for hours; its clients are agents ([`BuiltIn`]).
     pub(super) waits: bool,
     pub(super) meets_agents: bool,
     /// Where the server is, if it is reached over HTTP.
-    pub(crate) target: Option<Arc<Target>>,
+    pub(crate) target: Option<Arc<RemoteTarget>>,
     /// Which eras the server was found to speak, and when.
-    speaks: Mutex<(Speaks, Instant)>,
+    speaks: Mutex<(SpokenEras, Instant)>,
     /// The server has said so itself, in this life of the daemon's.
     heard: AtomicBool,
     /// Which headers calls of tools must carry, as any link has learned it, and how often that has changed.
@@ -65,41 +67,45 @@ pub struct Shared {
     /// How often its links have heard that tools, prompts or resources are no longer what they were.
     list_changes: [AtomicU64; 3],
     /// What it listed at the hub, in another life of the daemon's.
-    lists: Vec<Listed>,
+    lists: Vec<StoredList>,
 }
 
 /// What was learned of a server, in another life of the daemon's.
 #[derive(Default)]
-pub struct Learned {
+pub struct LearnedServer {
     /// Name and version of the server that was found to be quiet.
     pub quiet: Option<(String, String)>,
-    pub speaks: Speaks,
+    pub speaks: SpokenEras,
     /// What it listed at the hub.
-    pub lists: Vec<Listed>,
+    pub lists: Vec<StoredList>,
 }
 
-impl Shared {
+impl DestinationState {
     pub(super) fn new(
-        config: config::Destination,
+        config: config::DestinationConfig,
         daemon: &Config,
         context: &BridgeContext,
-        Learned { quiet, speaks, lists }: Learned,
-        target: Option<Arc<Target>>,
+        LearnedServer { quiet, speaks, lists }: LearnedServer,
+        target: Option<Arc<RemoteTarget>>,
         built_in: Option<BuiltIn>,
     ) -> Self {
         Self {
             metrics: context.metrics.destination(&config.name),
-            trouble: Trouble::default(),
-            sightings: Sightings::default(),
+            trouble: LastFault::default(),
+            sightings: HealthObservations::default(),
             stderr: Arc::default(),
             heard: AtomicBool::new(false),
             max_message_bytes: AtomicUsize::new(daemon.max_message_bytes),
             owner: context.owner.clone(),
             environment: context.environment.clone(),
             sessions: context.sessions.clone(),
-            ledger: Mutex::new(Ledger::with_verdict(if quiet.is_some() { Verdict::Quiet } else { Verdict::Unknown })),
+            ledger: Mutex::new(QuestionLedger::with_verdict(if quiet.is_some() {
+                QuietVerdict::Quiet
+            } else {
+                QuietVerdict::Unknown
+            })),
             server: Mutex::new(quiet.unwrap_or_default()),
-            definitions: Definitions::default(),
+            definitions: ToolDefinitions::default(),
             lists,
             store: context.store.clone(),
             waits: built_in.as_ref().is_some_and(|built_in| built_in.waits),
@@ -115,11 +121,11 @@ impl Shared {
     }
 
     /// Who wants to know which clients can be reached here. Other servers' clients are nobody's business.
-    pub(crate) fn reach(&self) -> Option<&Arc<dyn Reach>> {
+    pub(crate) fn reach(&self) -> Option<&Arc<dyn StreamObserver>> {
         if self.meets_agents { self.sessions.reached().get() } else { None }
     }
 
-    pub(crate) fn sessions(&self) -> &Arc<Sessions> {
+    pub(crate) fn sessions(&self) -> &Arc<SessionTable> {
         &self.sessions
     }
 
@@ -135,7 +141,7 @@ impl Shared {
         }
     }
 
-    pub(super) fn verdict(&self) -> Verdict {
+    pub(super) fn verdict(&self) -> QuietVerdict {
         lock(&self.ledger).verdict()
     }
 
@@ -144,7 +150,7 @@ impl Shared {
         self.sessions.remove(&Uuid::from_u128(key.0));
     }
 
-    pub(crate) fn greeted(&self, name: &str, version: &str, speaks: Speaks) {
+    pub(crate) fn greeted(&self, name: &str, version: &str, speaks: SpokenEras) {
         self.heard.store(true, Ordering::Relaxed);
         self.definitions.doubt();
         self.learned(speaks);
@@ -152,7 +158,7 @@ impl Shared {
         let before = std::mem::replace(&mut *lock(&self.server), now.clone());
         // What was learned of another version says nothing about this one.
         if before != now && before != Default::default() {
-            *lock(&self.ledger) = Ledger::default();
+            *lock(&self.ledger) = QuestionLedger::default();
             self.forget();
         }
     }
@@ -165,7 +171,7 @@ impl Shared {
         }
     }
 
-    pub(crate) fn definitions(&self) -> &Definitions {
+    pub(crate) fn definitions(&self) -> &ToolDefinitions {
         &self.definitions
     }
 
@@ -197,7 +203,7 @@ impl Shared {
     }
 
     /// Which eras the server was found to speak, as long as that counts.
-    pub(super) fn known(&self) -> Speaks {
+    pub(super) fn known(&self) -> SpokenEras {
         what_counts(*lock(&self.speaks))
     }
 
@@ -210,7 +216,7 @@ impl Shared {
         Some(lock(&self.server).clone()).filter(|server| *server != Default::default())
     }
 
-    fn learned(&self, speaks: Speaks) {
+    fn learned(&self, speaks: SpokenEras) {
         let (before, now) = {
             let mut known = lock(&self.speaks);
             let before = what_counts(*known);
@@ -232,14 +238,14 @@ impl Shared {
     }
 
     /// What it listed in another life of the daemon's: no items, if it was waited for in vain.
-    pub(crate) fn remembered(&self) -> &[Listed] {
+    pub(crate) fn remembered(&self) -> &[StoredList] {
         &self.lists
     }
 
     /// Has it written down what it lists now, or that it was waited for in vain.
     pub(crate) fn remember(&self, list: String, items: Option<String>) {
         let Some(store) = self.store.clone().filter(|_| self.built_in.is_none()) else { return };
-        let listed = Listed { destination: key(&self.config), list, items };
+        let listed = StoredList { destination: key(&self.config), list, items };
         tokio::spawn(async move {
             if let Err(error) = store.remember_listed(listed, now_us()).await {
                 warn!(%error, "Cannot remember what a server lists");
@@ -294,7 +300,7 @@ impl Shared {
 }
 
 /// What of that is still believed: a server that refused an era may have learned it.
-fn what_counts((speaks, since): (Speaks, Instant)) -> Speaks {
+fn what_counts((speaks, since): (SpokenEras, Instant)) -> SpokenEras {
     if since.elapsed() < REFUSAL_COUNTS_FOR { speaks } else { speaks.without_refusals() }
 }
 
@@ -307,7 +313,7 @@ fn changed_list(told: Method) -> usize {
     }
 }
 
-pub fn key(config: &config::Destination) -> String {
+pub fn key(config: &config::DestinationConfig) -> String {
     match &config.http {
         Some(http) => format!("{} {}", config.name, http.shown_url()),
         None => format!("{} {}", config.name, config.command.join(" ")),
@@ -315,8 +321,8 @@ pub fn key(config: &config::Destination) -> String {
 }
 
 /// The eras that were learned of a destination, if it was not too long ago.
-pub fn still_counts(learned: &LearnedEra) -> Option<Speaks> {
-    let speaks = Speaks::named(&learned.era)?;
+pub fn still_counts(learned: &LearnedEra) -> Option<SpokenEras> {
+    let speaks = SpokenEras::named(&learned.era)?;
     let age = now_us().saturating_sub(learned.learned_at_us);
     let limit = i64::try_from(REFUSAL_COUNTS_FOR.as_micros()).unwrap_or(i64::MAX);
     Some(if age < limit { speaks } else { speaks.without_refusals() })

@@ -3,10 +3,10 @@
 use bytes::Bytes;
 use prism_core::{
     mcp::{
-        Accepts, Answer, Ask, Era, Fault, Method, Refusal,
+        AcceptedFormats, CallFault, Era, LinkAnswer, LinkRefusal, Method, ModernCall,
         hello::OWN_INFO,
         link::StreamKey,
-        modern::{self, Caller, Envelope, Filter},
+        modern::{self, ClientMeta, ListenFilter, OwnClientMeta},
     },
     wire::{Message, text},
 };
@@ -14,14 +14,14 @@ use tokio::sync::oneshot;
 
 use crate::{
     admitted::Admitted,
-    drive::{Audience, Command, Destination, Entry, Head, LinkHandle, outlet::Reader},
+    drive::{Audience, Destination, LinkCommand, LinkHandle, ReplyHead, SessionEntry, outlet::OutletReader},
 };
 
-const ACCEPTS: Accepts = Accepts { json: true, events: false, by_method: false };
+const ACCEPTS: AcceptedFormats = AcceptedFormats { json: true, events: false, by_method: false };
 
 /// Why there is no result.
 #[derive(Debug)]
-pub(crate) enum NoResult {
+pub(crate) enum FetchError {
     /// The server answered with an error.
     Error { code: i64, message: String },
     /// It could not be asked.
@@ -34,11 +34,11 @@ pub(crate) async fn request(
     audience: Audience,
     method: Method,
     params: &str,
-) -> Result<Message, NoResult> {
+) -> Result<Message, FetchError> {
     // Where calls of the modern era run may turn out with the first of them.
     let movable = audience.era == Era::Modern && destination.speaks().modern.is_none();
     match ask(destination, audience, method, params, movable).await? {
-        Head::Elsewhere(_) => told(ask(destination, audience, method, params, false).await?),
+        ReplyHead::Elsewhere(_) => told(ask(destination, audience, method, params, false).await?),
         head => told(head),
     }
 }
@@ -50,12 +50,12 @@ async fn ask(
     method: Method,
     params: &str,
     movable: bool,
-) -> Result<Head, NoResult> {
+) -> Result<ReplyHead, FetchError> {
     let class = audience.class;
-    let own = parse(modern::own_request(0, method, params, Caller { class, ..Caller::OWN }))?;
-    let ask = own.asking(|message| Ask {
+    let own = parse(modern::own_request(0, method, params, OwnClientMeta { class, ..OwnClientMeta::OWN }))?;
+    let ask = own.asking(|message| ModernCall {
         message,
-        envelope: Envelope { class, level: None, info: OWN_INFO.into(), tasks: false },
+        envelope: ClientMeta { class, level: None, info: OWN_INFO.into(), tasks: false },
         headers: Vec::new(),
         accepts: ACCEPTS,
         names: None,
@@ -65,29 +65,34 @@ async fn ask(
         movable,
         fetch: true,
     });
-    send(&destination.list_link(audience), |reply| Command::Ask { ask, carried: None, reply }).await
+    send(&destination.list_link(audience), |reply| LinkCommand::Ask { ask, carried: None, reply }).await
 }
 
-fn told(head: Head) -> Result<Message, NoResult> {
+fn told(head: ReplyHead) -> Result<Message, FetchError> {
     match head {
-        Head::Answer(Answer::Message(body) | Answer::Error { body, .. }) => result(Bytes::from(body.to_vec())),
-        Head::Answer(Answer::Fault { fault, .. }) => Err(NoResult::Fault(why(&fault))),
-        Head::Refused(refusal) => Err(NoResult::Fault(refused(refusal))),
-        _ => Err(NoResult::Fault("it cannot be asked now".to_owned())),
+        ReplyHead::Answer(LinkAnswer::Message(body) | LinkAnswer::Error { body, .. }) => {
+            result(Bytes::from(body.to_vec()))
+        }
+        ReplyHead::Answer(LinkAnswer::Fault { fault, .. }) => Err(FetchError::Fault(why(&fault))),
+        ReplyHead::Refused(refusal) => Err(FetchError::Fault(refused(refusal))),
+        _ => Err(FetchError::Fault("it cannot be asked now".to_owned())),
     }
 }
 
 /// The same, in the name of a session of the legacy era.
-pub(super) async fn request_as(session: &Entry, method: Method, params: &str) -> Result<Message, NoResult> {
+pub(super) async fn request_as(session: &SessionEntry, method: Method, params: &str) -> Result<Message, FetchError> {
     let message = parse(text::request(0, method, params))?;
-    match send(&session.link, |reply| Command::Fetch { key: session.key(), message, reply }).await? {
-        Head::Answer(Answer::Message(body)) => result(Bytes::from(body.to_vec())),
-        _ => Err(NoResult::Fault("it cannot be asked now".to_owned())),
+    match send(&session.link, |reply| LinkCommand::Fetch { key: session.key(), message, reply }).await? {
+        ReplyHead::Answer(LinkAnswer::Message(body)) => result(Bytes::from(body.to_vec())),
+        _ => Err(FetchError::Fault("it cannot be asked now".to_owned())),
     }
 }
 
-async fn send(link: &LinkHandle, command: impl FnOnce(oneshot::Sender<Head>) -> Command) -> Result<Head, NoResult> {
-    let gone = || NoResult::Fault("it is being stopped".to_owned());
+async fn send(
+    link: &LinkHandle,
+    command: impl FnOnce(oneshot::Sender<ReplyHead>) -> LinkCommand,
+) -> Result<ReplyHead, FetchError> {
+    let gone = || FetchError::Fault("it is being stopped".to_owned());
     let (reply, head) = oneshot::channel();
     link.commands.send(command(reply)).await.map_err(|_| gone())?;
     head.await.map_err(|_| gone())
@@ -96,59 +101,61 @@ async fn send(link: &LinkHandle, command: impl FnOnce(oneshot::Sender<Head>) -> 
 /// Finds out whether a destination can be reached, and so which era it speaks; if not, says why.
 pub(crate) async fn reach(destination: &Destination, audience: Audience) -> Result<(), String> {
     match request(destination, audience, Method::Discover, "{}").await {
-        Ok(_) | Err(NoResult::Error { .. }) => Ok(()),
-        Err(NoResult::Fault(why)) => Err(why),
+        Ok(_) | Err(FetchError::Error { .. }) => Ok(()),
+        Err(FetchError::Fault(why)) => Err(why),
     }
 }
 
 /// A stream of changes: whose it is, and its events.
-pub(super) type Listen = (LinkHandle, StreamKey, Reader);
+pub(super) type Listen = (LinkHandle, StreamKey, OutletReader);
 
 /// Listens for changes of a server's lists; `None` if it is not let.
 pub(super) async fn listen(link: LinkHandle) -> Option<Listen> {
-    let filter = Filter { tools: true, prompts: true, resources: true, uris: Vec::new() };
+    let filter = ListenFilter { tools: true, prompts: true, resources: true, uris: Vec::new() };
     let params = format!(r#"{{"notifications":{}}}"#, filter.to_json());
-    let message = parse(modern::own_request(0, Method::Listen, &params, Caller::OWN)).ok()?.into_message();
+    let message = parse(modern::own_request(0, Method::Listen, &params, OwnClientMeta::OWN)).ok()?.into_message();
     let (reply, head) = oneshot::channel();
-    let attend = Command::Attend { message, filter: Box::new(filter), by_method: false, names: None, reply };
+    let attend = LinkCommand::Attend { message, filter: Box::new(filter), by_method: false, names: None, reply };
     link.commands.send(attend).await.ok()?;
     match head.await.ok()? {
-        Head::Stream(stream, reader) => Some((link, stream, reader)),
+        ReplyHead::Stream(stream, reader) => Some((link, stream, reader)),
         _ => None,
     }
 }
 
-fn result(body: Bytes) -> Result<Message, NoResult> {
-    let message = Message::parse(body).map_err(|error| NoResult::Fault(error.to_string()))?;
+fn result(body: Bytes) -> Result<Message, FetchError> {
+    let message = Message::parse(body).map_err(|error| FetchError::Fault(error.to_string()))?;
     let Some(error) = message.error_span().map(|span| message.text(span)) else { return Ok(message) };
     #[derive(serde::Deserialize)]
-    struct Said {
+    struct ErrorObject {
         code: i64,
         #[serde(default)]
         message: String,
     }
-    let said: Said = serde_json::from_str(error).unwrap_or(Said { code: 0, message: String::new() });
-    Err(NoResult::Error { code: said.code, message: said.message })
+    let said: ErrorObject = serde_json::from_str(error).unwrap_or(ErrorObject { code: 0, message: String::new() });
+    Err(FetchError::Error { code: said.code, message: said.message })
 }
 
 /// What went wrong, in a few words: they stand beside others' in one answer.
-fn why(fault: &Fault) -> String {
+fn why(fault: &CallFault) -> String {
     match fault {
-        Fault::Unavailable { why } | Fault::DoesNotStart { said: why } | Fault::Refused { why } => why.clone(),
+        CallFault::Unavailable { why } | CallFault::DoesNotStart { said: why } | CallFault::Refused { why } => {
+            why.clone()
+        }
         fault => fault.message(),
     }
 }
 
-fn refused(refusal: Refusal) -> String {
+fn refused(refusal: LinkRefusal) -> String {
     match refusal {
-        Refusal::Busy => "too many calls wait for it".to_owned(),
-        Refusal::Stuck => "it does not read its input".to_owned(),
+        LinkRefusal::Busy => "too many calls wait for it".to_owned(),
+        LinkRefusal::Stuck => "it does not read its input".to_owned(),
         _ => "it is being stopped".to_owned(),
     }
 }
 
 /// A message of Prism's own. It calls no tool.
-fn parse(text: String) -> Result<Admitted, NoResult> {
-    let message = Message::parse(Bytes::from(text)).map_err(|error| NoResult::Fault(error.to_string()))?;
-    Admitted::no_tool(message).ok_or_else(|| NoResult::Fault("Prism calls no tools by itself".to_owned()))
+fn parse(text: String) -> Result<Admitted, FetchError> {
+    let message = Message::parse(Bytes::from(text)).map_err(|error| FetchError::Fault(error.to_string()))?;
+    Admitted::no_tool(message).ok_or_else(|| FetchError::Fault("Prism calls no tools by itself".to_owned()))
 }

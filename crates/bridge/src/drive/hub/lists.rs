@@ -22,8 +22,8 @@ use std::{
 use futures_util::future::join_all;
 use prism_core::mcp::{
     Method,
-    cache::Hint,
-    names::{self, Item},
+    cache::CacheHint,
+    names::{self, ListItem},
 };
 use tokio::{
     sync::watch,
@@ -32,10 +32,10 @@ use tokio::{
 use tracing::{debug, warn};
 
 use super::{
-    Hub, Member,
-    fetch::{self, NoResult},
+    Hub, HubMember,
+    fetch::{self, FetchError},
 };
-use crate::drive::{Audience, Command, Destination, Entry, destination::lock};
+use crate::drive::{Audience, Destination, LinkCommand, SessionEntry, destination::lock};
 
 /// How long a list counts at least, whatever its server says of it. Then it is fetched again, behind what is served.
 const FRESH_FOR: Duration = Duration::from_secs(10);
@@ -54,9 +54,9 @@ pub(super) const LISTS: [Method; 4] =
 
 /// One member's lists.
 #[derive(Default)]
-pub(super) struct Lists {
+pub(super) struct MemberLists {
     /// As each audience is shown them. There are as many as there are ways to answer questions, for each era: 64.
-    shown: Mutex<BTreeMap<Audience, Arc<Shown>>>,
+    shown: Mutex<BTreeMap<Audience, Arc<AudienceLists>>>,
     /// The links that are listened to.
     pub(super) watched: tokio::sync::Mutex<HashSet<u64>>,
     /// Nobody has ever waited for it, or heard what it lists.
@@ -65,19 +65,19 @@ pub(super) struct Lists {
 
 /// Its lists as one audience is shown them.
 #[derive(Default)]
-struct Shown {
-    slots: [Slot; LISTS.len()],
+struct AudienceLists {
+    slots: [ListSlot; LISTS.len()],
 }
 
-struct Slot {
-    state: Mutex<State>,
+struct ListSlot {
+    state: Mutex<ListState>,
     /// Counts the fetches that are over.
     fetched: watch::Sender<u64>,
 }
 
 #[derive(Default)]
-struct State {
-    known: Option<Arc<[Item]>>,
+struct ListState {
+    known: Option<Arc<[ListItem]>>,
     fresh_until: Option<Instant>,
     /// How often nobody listened for its changes any more.
     unheard: u64,
@@ -90,20 +90,20 @@ struct State {
 }
 
 /// What can be said of a list now.
-enum Look {
-    Known(Arc<[Item]>),
+enum ListLookup {
+    Known(Arc<[ListItem]>),
     Failed(String),
     Wait(watch::Receiver<u64>),
 }
 
 /// What a member lists, or why it does not.
-pub(super) type Listed = Result<Arc<[Item]>, String>;
+pub(super) type Listed = Result<Arc<[ListItem]>, String>;
 
 impl Hub {
     /// What each of these members lists.
     pub(super) async fn gather(
         self: &Arc<Self>,
-        members: &[Arc<Member>],
+        members: &[Arc<HubMember>],
         audience: Audience,
         method: Method,
     ) -> Vec<Listed> {
@@ -114,20 +114,20 @@ impl Hub {
     /// What each of these members lists, if none has to be waited for.
     pub(super) fn gathered(
         self: &Arc<Self>,
-        members: &[Arc<Member>],
+        members: &[Arc<HubMember>],
         audience: Audience,
         method: Method,
     ) -> Option<Vec<Listed>> {
         let looks = members.iter().map(|member| match self.look(member, audience, method) {
-            Look::Known(items) => Some(Ok(items)),
-            Look::Failed(why) => Some(Err(why)),
-            Look::Wait(_) => None,
+            ListLookup::Known(items) => Some(Ok(items)),
+            ListLookup::Failed(why) => Some(Err(why)),
+            ListLookup::Wait(_) => None,
         });
         looks.collect()
     }
 
     /// Begins to fetch whatever a client of this audience will want next.
-    pub fn warm(self: &Arc<Self>, members: &[Arc<Member>], audience: Audience) {
+    pub fn warm(self: &Arc<Self>, members: &[Arc<HubMember>], audience: Audience) {
         for member in members {
             for method in LISTS {
                 self.look(member, audience, method);
@@ -136,10 +136,10 @@ impl Hub {
     }
 
     /// What a session's own parts list, by their members' numbers. Those that do not say are left out.
-    pub(super) async fn gather_own(&self, parts: &[(u32, Arc<Entry>)], method: Method) -> Vec<(u32, Listed)> {
+    pub(super) async fn gather_own(&self, parts: &[(u32, Arc<SessionEntry>)], method: Method) -> Vec<(u32, Listed)> {
         let asked = parts.iter().map(|(number, part)| async {
             let listed =
-                timeout(self.plan().settings.patience, fetch_all(From::Part(part), method)).await.ok()?.ok()?;
+                timeout(self.plan().settings.patience, fetch_all(ListSource::Part(part), method)).await.ok()?.ok()?;
             Some((*number, Ok(listed.0)))
         });
         join_all(asked).await.into_iter().flatten().collect()
@@ -148,24 +148,33 @@ impl Hub {
     /// Tells a session if its own server lists other things than the one that the hub has asked: it may go by more than
     /// what the client can answer. Before its first call, because a note that comes while two are under way could be
     /// about either.
-    pub(super) async fn compare(&self, home: &Entry, member: &Member, audience: Audience, part: &Entry) {
+    pub(super) async fn compare(
+        &self,
+        home: &SessionEntry,
+        member: &HubMember,
+        audience: Audience,
+        part: &SessionEntry,
+    ) {
         let compared = LISTS.into_iter().map(async |method| {
             let known = lock(&member.shown(audience).slot(method).state).known.clone()?;
             let told = told_by(method).filter(|_| !known.is_empty())?;
-            let own = timeout(COMPARED_WITHIN, fetch_all(From::Part(part), method)).await.ok()?.ok()?;
+            let own = timeout(COMPARED_WITHIN, fetch_all(ListSource::Part(part), method)).await.ok()?.ok()?;
             // How an item is told depends on the client's revision; what there is does not.
-            let named = |items: &[Item]| items.iter().map(|item| item.name.clone()).collect::<Vec<_>>();
+            let named = |items: &[ListItem]| items.iter().map(|item| item.name.clone()).collect::<Vec<_>>();
             (named(&own.0) != named(&known)).then_some(told)
         });
         for method in join_all(compared).await.into_iter().flatten() {
-            let _ =
-                home.link.commands.send(Command::Announce { method, to: vec![home.key()], listens: Vec::new() }).await;
+            let _ = home
+                .link
+                .commands
+                .send(LinkCommand::Announce { method, to: vec![home.key()], listens: Vec::new() })
+                .await;
         }
     }
 
     async fn list(
         self: &Arc<Self>,
-        member: &Arc<Member>,
+        member: &Arc<HubMember>,
         audience: Audience,
         method: Method,
         begun: tokio::time::Instant,
@@ -173,9 +182,9 @@ impl Hub {
         let (patience, first) = (self.plan().settings.patience, self.plan().settings.first_patience);
         loop {
             let mut fetched = match self.look(member, audience, method) {
-                Look::Known(items) => return Ok(items),
-                Look::Failed(why) => return Err(why),
-                Look::Wait(fetched) => fetched,
+                ListLookup::Known(items) => return Ok(items),
+                ListLookup::Failed(why) => return Err(why),
+                ListLookup::Wait(fetched) => fetched,
             };
             let mut late = timeout_at(begun + patience, fetched.changed()).await.is_err();
             if late && member.lists.new.load(Ordering::Relaxed) && member.destination.is_starting(audience) {
@@ -202,7 +211,7 @@ impl Hub {
         )
     }
 
-    fn look(self: &Arc<Self>, member: &Arc<Member>, audience: Audience, method: Method) -> Look {
+    fn look(self: &Arc<Self>, member: &Arc<HubMember>, audience: Audience, method: Method) -> ListLookup {
         let audience = member.destination.audience(audience);
         let shown = member.lists.shown_to(audience);
         let slot = shown.slot(method);
@@ -218,18 +227,18 @@ impl Hub {
         }
         match &*state {
             // Nobody waits twice for what does not come.
-            State { known: Some(items), missed, .. } if !outdated || *missed => Look::Known(items.clone()),
-            State { failed: Some((why, _)), .. } if !outdated => Look::Failed(why.clone()),
-            State { missed: true, .. } => Look::Failed(self.no_answer()),
-            _ => Look::Wait(slot.fetched.subscribe()),
+            ListState { known: Some(items), missed, .. } if !outdated || *missed => ListLookup::Known(items.clone()),
+            ListState { failed: Some((why, _)), .. } if !outdated => ListLookup::Failed(why.clone()),
+            ListState { missed: true, .. } => ListLookup::Failed(self.no_answer()),
+            _ => ListLookup::Wait(slot.fetched.subscribe()),
         }
     }
 
     /// Fetches a list of which the member had said so often that it has changed.
     async fn fetch(
         self: Arc<Self>,
-        member: Arc<Member>,
-        (audience, shown): (Audience, Arc<Shown>),
+        member: Arc<HubMember>,
+        (audience, shown): (Audience, Arc<AudienceLists>),
         method: Method,
         said: u64,
     ) {
@@ -239,7 +248,7 @@ impl Hub {
             return self.fetch_elsewhere(&member, audience, &shown, method);
         }
         let outcome = match watched {
-            Ok(()) => fetch_all(From::Member(&member, audience), method).await,
+            Ok(()) => fetch_all(ListSource::Member(&member, audience), method).await,
             Err(why) => Err(why),
         };
         let mut news = None;
@@ -285,7 +294,13 @@ impl Hub {
 
     /// The server has been found to see this audience as another one, which is shown the same as somebody else. Who waits
     /// looks there.
-    fn fetch_elsewhere(self: &Arc<Self>, member: &Arc<Member>, audience: Audience, shown: &Shown, method: Method) {
+    fn fetch_elsewhere(
+        self: &Arc<Self>,
+        member: &Arc<HubMember>,
+        audience: Audience,
+        shown: &AudienceLists,
+        method: Method,
+    ) {
         let missed = {
             let mut state = lock(&shown.slot(method).state);
             state.fetching = false;
@@ -297,7 +312,7 @@ impl Hub {
     }
 
     /// Whatever a member's lists will be from now on, as these are shown them, nobody hears of it.
-    pub(super) fn outdate(&self, member: &Member, whose: impl Fn(Audience) -> bool) {
+    pub(super) fn outdate(&self, member: &HubMember, whose: impl Fn(Audience) -> bool) {
         for shown in member.lists.all(whose) {
             for slot in &shown.slots {
                 lock(&slot.state).unheard += 1;
@@ -309,14 +324,14 @@ impl Hub {
 
 /// Who is asked for a list.
 #[derive(Clone, Copy)]
-enum From<'a> {
+enum ListSource<'a> {
     /// A member, as clients of an audience would.
-    Member(&'a Member, Audience),
+    Member(&'a HubMember, Audience),
     /// A session's own part.
-    Part(&'a Entry),
+    Part(&'a SessionEntry),
 }
 
-impl From<'_> {
+impl ListSource<'_> {
     fn name(&self) -> &str {
         match self {
             Self::Member(member, _) => member.name(),
@@ -326,27 +341,29 @@ impl From<'_> {
 }
 
 /// All pages of a list, and how long it counts.
-async fn fetch_all(from: From<'_>, method: Method) -> Result<(Arc<[Item]>, Duration), String> {
-    let (mut all, mut ttl, mut cursor): (Vec<Item>, _, Option<String>) = (Vec::new(), Duration::MAX, None);
+async fn fetch_all(from: ListSource<'_>, method: Method) -> Result<(Arc<[ListItem]>, Duration), String> {
+    let (mut all, mut ttl, mut cursor): (Vec<ListItem>, _, Option<String>) = (Vec::new(), Duration::MAX, None);
     for _ in 0..MAX_PAGES {
         let params = cursor.map_or_else(|| "{}".to_owned(), |cursor| format!(r#"{{"cursor":{cursor}}}"#));
         let answer = match from {
-            From::Member(member, audience) => fetch::request(&member.destination, audience, method, &params).await,
-            From::Part(part) => fetch::request_as(part, method, &params).await,
+            ListSource::Member(member, audience) => {
+                fetch::request(&member.destination, audience, method, &params).await
+            }
+            ListSource::Part(part) => fetch::request_as(part, method, &params).await,
         };
         let answer = match answer {
             Ok(answer) => answer,
             // It has no such thing.
-            Err(NoResult::Error { code: -32601, .. }) => return Ok((all.into(), FRESH_FOR)),
-            Err(NoResult::Error { message, .. }) => return Err(message),
-            Err(NoResult::Fault(why)) => return Err(why),
+            Err(FetchError::Error { code: -32601, .. }) => return Ok((all.into(), FRESH_FOR)),
+            Err(FetchError::Error { message, .. }) => return Err(message),
+            Err(FetchError::Fault(why)) => return Err(why),
         };
         let result = answer.result_span().map(|span| answer.text(span)).unwrap_or_default();
         let Some(items) = names::items(method, result) else {
             return Err(format!("its answer to {} is no list", method.name()));
         };
         all.extend(items);
-        ttl = ttl.min(Hint::read(result).map_or(Duration::ZERO, |hint| hint.ttl));
+        ttl = ttl.min(CacheHint::read(result).map_or(Duration::ZERO, |hint| hint.ttl));
         cursor = next_cursor(result);
         if cursor.is_none() || all.len() > MAX_ITEMS {
             break;
@@ -382,14 +399,14 @@ fn read_key(list: &str) -> Option<(Method, Audience)> {
 
 // === impl Member ===
 
-impl Member {
+impl HubMember {
     /// How often its links have heard that a list has changed.
     fn heard_of(&self, list: Method) -> u64 {
         told_by(list).map_or(0, |told| self.destination.shared().changes(told))
     }
 
     /// Its lists as an audience is shown them.
-    fn shown(&self, audience: Audience) -> Arc<Shown> {
+    fn shown(&self, audience: Audience) -> Arc<AudienceLists> {
         self.lists.shown_to(self.destination.audience(audience))
     }
 
@@ -402,7 +419,7 @@ impl Member {
 
 // === impl Lists ===
 
-impl Lists {
+impl MemberLists {
     /// Begins with what was listed in another life of the daemon's. It is asked for again all the same.
     pub(super) fn of(destination: &Destination) -> Self {
         let lists = Self { new: AtomicBool::new(true), ..Self::default() };
@@ -415,18 +432,18 @@ impl Lists {
         lists
     }
 
-    fn shown_to(&self, audience: Audience) -> Arc<Shown> {
+    fn shown_to(&self, audience: Audience) -> Arc<AudienceLists> {
         lock(&self.shown).entry(audience).or_default().clone()
     }
 
-    fn all(&self, whose: impl Fn(Audience) -> bool) -> Vec<Arc<Shown>> {
+    fn all(&self, whose: impl Fn(Audience) -> bool) -> Vec<Arc<AudienceLists>> {
         let shown = lock(&self.shown);
         let wanted = shown.iter().filter(|(of, _)| whose(**of));
         wanted.map(|(_, shown)| shown.clone()).collect()
     }
 
     /// What some audience is shown.
-    fn any(&self, method: Method) -> Option<Arc<[Item]>> {
+    fn any(&self, method: Method) -> Option<Arc<[ListItem]>> {
         self.all(|_| true).iter().find_map(|shown| lock(&shown.slot(method).state).known.clone())
     }
 
@@ -444,15 +461,15 @@ impl Lists {
 
     /// Why a list could not be had the last time.
     pub(super) fn trouble(&self) -> Option<String> {
-        let failed = |slot: &Slot| lock(&slot.state).failed.as_ref().map(|(why, _)| why.clone());
+        let failed = |slot: &ListSlot| lock(&slot.state).failed.as_ref().map(|(why, _)| why.clone());
         self.all(|_| true).iter().find_map(|shown| shown.slots.iter().find_map(failed))
     }
 }
 
 // === impl Shown ===
 
-impl Shown {
-    fn slot(&self, method: Method) -> &Slot {
+impl AudienceLists {
+    fn slot(&self, method: Method) -> &ListSlot {
         let at = LISTS.iter().position(|list| *list == method).unwrap_or_default();
         &self.slots[at]
     }
@@ -466,14 +483,14 @@ impl Shown {
     }
 }
 
-impl State {
+impl ListState {
     /// Whether what is known may no longer be so, of a list that the member's links have heard so often that it has changed.
     fn is_outdated(&self, heard: u64) -> bool {
         self.unheard + heard != self.heeded
     }
 }
 
-impl Default for Slot {
+impl Default for ListSlot {
     fn default() -> Self {
         Self { state: Mutex::default(), fetched: watch::Sender::new(0) }
     }

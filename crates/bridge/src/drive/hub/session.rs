@@ -13,21 +13,23 @@ use std::{
 
 use bytes::Bytes;
 use prism_core::{
-    mcp::{Accepts, Answer, Hello, Method, Names, Part, link::SessionKey, replay::What},
-    wire::{Kind, Message, members::Quoted, text},
+    mcp::{
+        AcceptedFormats, ClientHello, HubPart, LinkAnswer, MemberNames, Method, link::SessionKey, replay::ReplayKind,
+    },
+    wire::{Message, MessageKind, members::JsonString, text},
 };
 use prism_os::random::random_id;
 use serde::{Deserialize, Serialize};
 use tokio::sync::oneshot;
 
-use super::{Hub, Member, View};
+use super::{Hub, HubMember, HubView};
 use crate::{
     admitted::Admitted,
     drive::{
-        Audience, Carried, Command, Entry, Head, Reply, Sessions,
-        destination::{Full, close, lock},
+        Audience, ForwardedHeaders, LinkCommand, LinkReply, ReplyHead, SessionEntry, SessionTable,
+        destination::{SessionsFull, close, lock},
         keeping::numbers_from,
-        sessions::{Opened, Role, is_error},
+        sessions::{OpenedSession, SessionRole, is_error},
     },
 };
 
@@ -35,16 +37,16 @@ use crate::{
 const MAX_WATCHED: usize = 1024;
 
 /// What a link says to a part's greeting: nobody else reads it.
-const ACCEPTS: Accepts = Accepts { json: true, events: false, by_method: false };
+const ACCEPTS: AcceptedFormats = AcceptedFormats { json: true, events: false, by_method: false };
 
 pub struct HubSession {
-    view: Mutex<Arc<View>>,
-    hello: Hello,
+    view: Mutex<Arc<HubView>>,
+    hello: ClientHello,
     /// The client's own `initialize`, which each member that it uses gets to see.
     initialize: Message,
     /// Its last `logging/setLevel`.
     level: Mutex<Option<Message>>,
-    parts: Mutex<Parts>,
+    parts: Mutex<MemberSessions>,
     /// By the numbers of members: who opens the part there.
     opening: Mutex<HashMap<u32, Arc<tokio::sync::Mutex<()>>>>,
     /// Calls that wait for it to be known where they go, by their ids as the client wrote them. No member knows of them yet.
@@ -57,42 +59,42 @@ pub struct HubSession {
 
 /// What of it outlives the daemon, as it is written down.
 #[derive(Default, Serialize, Deserialize)]
-struct Text {
+struct StoredHubSession {
     level: Option<String>,
-    watched: Vec<Watched>,
+    watched: Vec<StoredWatch>,
     #[serde(default)]
     version: u64,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Watched {
+struct StoredWatch {
     member: String,
     shown: String,
     message: String,
 }
 
 #[derive(Default)]
-struct Parts {
-    open: HashMap<u32, OpenPart>,
+struct MemberSessions {
+    open: HashMap<u32, MemberSession>,
     /// What the client watches at each member, by the name that it has for it, and how it asked for it.
-    watched: HashMap<u32, Vec<(String, Message, Option<Names>)>>,
+    watched: HashMap<u32, Vec<(String, Message, Option<MemberNames>)>>,
     /// The session is over: what is opened from now on is closed at once.
     closed: bool,
 }
 
-struct OpenPart {
-    entry: Arc<Entry>,
+struct MemberSession {
+    entry: Arc<SessionEntry>,
     /// It is at a server of its own: what that one lists may differ from what the others' does.
     own: bool,
 }
 
 /// A part that nobody knows of yet. If whoever opens it gives up, it ends.
-struct Unclaimed<'a> {
-    part: Option<Arc<Entry>>,
-    sessions: &'a Sessions,
+struct MemberSessionGuard<'a> {
+    part: Option<Arc<SessionEntry>>,
+    sessions: &'a SessionTable,
 }
 
-impl Drop for Unclaimed<'_> {
+impl Drop for MemberSessionGuard<'_> {
     fn drop(&mut self) {
         if let Some(part) = &self.part {
             end(part, self.sessions);
@@ -101,14 +103,14 @@ impl Drop for Unclaimed<'_> {
 }
 
 /// Why there is no part.
-pub enum Denied {
-    Full(Full),
+pub enum MemberSessionError {
+    Full(SessionsFull),
     /// The link is gone, or the daemon is being stopped.
     Gone,
 }
 
 impl HubSession {
-    pub fn new(view: Arc<View>, hello: Hello, initialize: &Message) -> Self {
+    pub fn new(view: Arc<HubView>, hello: ClientHello, initialize: &Message) -> Self {
         Self {
             view: Mutex::new(view),
             hello,
@@ -123,12 +125,12 @@ impl HubSession {
     }
 
     /// Takes up what the last daemon has written down.
-    pub fn take_up(view: Arc<View>, hello: Hello, initialize: &Message, text: Option<&str>) -> Self {
-        let Text { level, watched, version } =
+    pub fn take_up(view: Arc<HubView>, hello: ClientHello, initialize: &Message, text: Option<&str>) -> Self {
+        let StoredHubSession { level, watched, version } =
             text.and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
         let parse = |text: String| Message::parse(Bytes::from(text)).ok();
-        let mut parts = Parts::default();
-        for Watched { member, shown, message } in watched {
+        let mut parts = MemberSessions::default();
+        for StoredWatch { member, shown, message } in watched {
             if let Some(member) = view.members().iter().find(|known| known.name() == member)
                 && let Some(message) = parse(message)
             {
@@ -154,7 +156,7 @@ impl HubSession {
         let mut watched = Vec::new();
         for (number, all) in &parts.watched {
             let Some(member) = view.members().iter().find(|member| member.number == *number) else { continue };
-            let one = |(shown, message, _): &(String, Message, _)| Watched {
+            let one = |(shown, message, _): &(String, Message, _)| StoredWatch {
                 member: member.name().to_owned(),
                 shown: shown.clone(),
                 message: text(message),
@@ -162,11 +164,11 @@ impl HubSession {
             watched.extend(all.iter().map(one));
         }
         let level = lock(&self.level).as_ref().map(text);
-        let text = serde_json::to_string(&Text { level, watched, version }).ok()?;
+        let text = serde_json::to_string(&StoredHubSession { level, watched, version }).ok()?;
         (version > 0).then_some((version, text))
     }
 
-    pub fn view(&self) -> Arc<View> {
+    pub fn view(&self) -> Arc<HubView> {
         lock(&self.view).clone()
     }
 
@@ -176,7 +178,7 @@ impl HubSession {
     }
 
     /// From now on its client sees this.
-    pub(super) fn see(&self, view: Arc<View>) {
+    pub(super) fn see(&self, view: Arc<HubView>) {
         *lock(&self.view) = view;
     }
 
@@ -191,7 +193,7 @@ impl HubSession {
     }
 
     /// Whether its client watches something by this part of it.
-    pub(crate) fn watches_by(&self, part: &Entry) -> bool {
+    pub(crate) fn watches_by(&self, part: &SessionEntry) -> bool {
         let parts = lock(&self.parts);
         let number = parts.open.iter().find(|(_, open)| open.entry.id == part.id).map(|(number, _)| *number);
         number.and_then(|number| parts.watched.get(&number)).is_some_and(|watched| !watched.is_empty())
@@ -203,10 +205,10 @@ impl HubSession {
     pub async fn part(
         &self,
         hub: &Arc<Hub>,
-        home: &Arc<Entry>,
-        member: &Arc<Member>,
-        carried: Option<Arc<Carried>>,
-    ) -> Result<Arc<Entry>, Denied> {
+        home: &Arc<SessionEntry>,
+        member: &Arc<HubMember>,
+        carried: Option<Arc<ForwardedHeaders>>,
+    ) -> Result<Arc<SessionEntry>, MemberSessionError> {
         if let Some(part) = self.open_part(member.number) {
             return Ok(part);
         }
@@ -248,28 +250,28 @@ impl HubSession {
         }
     }
 
-    fn open_part(&self, number: u32) -> Option<Arc<Entry>> {
+    fn open_part(&self, number: u32) -> Option<Arc<SessionEntry>> {
         lock(&self.parts).open.get(&number).map(|part| &part.entry).filter(|part| part.is_open()).cloned()
     }
 
     async fn open(
         &self,
         hub: &Arc<Hub>,
-        home: &Arc<Entry>,
-        member: &Arc<Member>,
-        carried: Option<Arc<Carried>>,
-    ) -> Result<Arc<Entry>, Denied> {
+        home: &Arc<SessionEntry>,
+        member: &Arc<HubMember>,
+        carried: Option<Arc<ForwardedHeaders>>,
+    ) -> Result<Arc<SessionEntry>, MemberSessionError> {
         let destination = &member.destination;
-        let place = destination.place().map_err(Denied::Full)?;
-        let id = random_id().ok_or(Denied::Gone)?;
+        let place = destination.place().map_err(MemberSessionError::Full)?;
+        let id = random_id().ok_or(MemberSessionError::Gone)?;
         let link = destination.link_for(self.hello.class);
         // The hub itself hears what changes at the link that all like it share.
         let tells_of_lists = link.number != destination.list_link(self.audience()).number;
         let names = self.view().names(member);
         let numbers_from = numbers_from();
-        let part = Part { home: home.key(), number: member.number, names, tells_of_lists, numbers_from };
+        let part = HubPart { home: home.key(), number: member.number, names, tells_of_lists, numbers_from };
         let (reply, head) = oneshot::channel();
-        let command = Command::Open {
+        let command = LinkCommand::Open {
             key: SessionKey(id.as_u128()),
             hello: Box::new(self.hello.clone()),
             message: self.initialize.clone(),
@@ -278,15 +280,15 @@ impl HubSession {
             carried,
             reply,
         };
-        link.commands.send(command).await.map_err(|_| Denied::Gone)?;
-        let head = Reply::new(head, link.clone());
-        let role = Role::Part(Arc::downgrade(home));
+        link.commands.send(command).await.map_err(|_| MemberSessionError::Gone)?;
+        let head = LinkReply::new(head, link.clone());
+        let role = SessionRole::Part(Arc::downgrade(home));
         // It is taken up with the whole, if ever.
         let (revision, initialize) = (self.hello.revision, Bytes::new());
         // Who it is, its whole says.
         let visit = Arc::default();
-        let part = hub.sessions.insert(Opened { id, place, link, revision, role, initialize, visit });
-        let mut unclaimed = Unclaimed { part: Some(part.clone()), sessions: &hub.sessions };
+        let part = hub.sessions.insert(OpenedSession { id, place, link, revision, role, initialize, visit });
+        let mut unclaimed = MemberSessionGuard { part: Some(part.clone()), sessions: &hub.sessions };
         loop {
             // What is asked of it from now on comes after it.
             let level = lock(&self.level).clone();
@@ -295,11 +297,11 @@ impl HubSession {
             }
             let mut parts = lock(&self.parts);
             if parts.closed {
-                return Err(Denied::Gone);
+                return Err(MemberSessionError::Gone);
             }
             // Who has set another one meanwhile did not find this part.
             if lock(&self.level).as_ref().map(Message::bytes) == level.as_ref().map(Message::bytes) {
-                parts.open.insert(member.number, OpenPart { entry: part.clone(), own: tells_of_lists });
+                parts.open.insert(member.number, MemberSession { entry: part.clone(), own: tells_of_lists });
                 unclaimed.part = None;
                 break;
             }
@@ -312,14 +314,14 @@ impl HubSession {
 
     /// Notes what a call changes in what the client watches at a member, for a part that has to be opened again. Returns
     /// whether it does.
-    pub fn note(&self, member: &Member, message: &Message, names: Option<&Names>) -> bool {
+    pub fn note(&self, member: &HubMember, message: &Message, names: Option<&MemberNames>) -> bool {
         let Some(uri) = message.string(message.params().uri) else { return false };
         let shown = names.map_or_else(|| uri.to_string(), |names| names.uri(&uri));
         let mut parts = lock(&self.parts);
         let watched = parts.watched.entry(member.number).or_default();
         match message.kind() {
-            Kind::Request(Method::ResourcesUnsubscribe) => watched.retain(|(known, ..)| *known != shown),
-            Kind::Request(Method::ResourcesSubscribe)
+            MessageKind::Request(Method::ResourcesUnsubscribe) => watched.retain(|(known, ..)| *known != shown),
+            MessageKind::Request(Method::ResourcesSubscribe)
                 if watched.len() < MAX_WATCHED && watched.iter().all(|(known, ..)| *known != shown) =>
             {
                 watched.push((shown, message.detached(), names.cloned()));
@@ -332,29 +334,29 @@ impl HubSession {
 
     /// Subscribes a new part to what the last one was subscribed to, which was ended by its link. What has changed
     /// meanwhile nobody knows, so the client is told that it may have.
-    async fn watch_again(&self, home: &Entry, member: &Member, part: &Entry) {
+    async fn watch_again(&self, home: &SessionEntry, member: &HubMember, part: &SessionEntry) {
         let watched = lock(&self.parts).watched.get(&member.number).cloned().unwrap_or_default();
         for (shown, message, names) in watched {
             tell(part, message, names).await;
             let updated = Method::ResourceUpdated;
-            let text = text::note(updated, format_args!(r#"{{"uri":{}}}"#, Quoted(&shown))).into();
-            let what = What::Change(format!("{} {shown}", updated.name()).into());
-            let _ = home.link.commands.send(Command::Relay { home: home.key(), text, what }).await;
+            let text = text::note(updated, format_args!(r#"{{"uri":{}}}"#, JsonString(&shown))).into();
+            let what = ReplayKind::Change(format!("{} {shown}", updated.name()).into());
+            let _ = home.link.commands.send(LinkCommand::Relay { home: home.key(), text, what }).await;
         }
     }
 
     /// The part with this number, if it is open.
-    pub fn part_numbered(&self, number: u32) -> Option<Arc<Entry>> {
+    pub fn part_numbered(&self, number: u32) -> Option<Arc<SessionEntry>> {
         self.open_part(number)
     }
 
     /// The parts that are open.
-    pub fn parts(&self) -> Vec<Arc<Entry>> {
+    pub fn parts(&self) -> Vec<Arc<SessionEntry>> {
         lock(&self.parts).open.values().map(|part| &part.entry).filter(|part| part.is_open()).cloned().collect()
     }
 
     /// The parts that are at servers of their own.
-    pub(super) fn own_parts(&self) -> Vec<(u32, Arc<Entry>)> {
+    pub(super) fn own_parts(&self) -> Vec<(u32, Arc<SessionEntry>)> {
         let parts = lock(&self.parts);
         let own = parts.open.iter().filter(|(_, part)| part.own && part.entry.is_open());
         own.map(|(number, part)| (*number, part.entry.clone())).collect()
@@ -375,7 +377,7 @@ impl HubSession {
     }
 
     /// The session is over, and so are its parts.
-    pub fn close(&self, sessions: &Sessions) {
+    pub fn close(&self, sessions: &SessionTable) {
         let open = {
             let mut parts = lock(&self.parts);
             parts.closed = true;
@@ -390,13 +392,13 @@ impl HubSession {
 /// Waits until a part was greeted: whoever called first may have left by then, and others wait with it. One that was not
 /// ends, and who calls next opens another. What a server of its own lists may differ from what these clients were shown.
 async fn greeted(
-    head: Reply,
-    (hub, home, member): (Arc<Hub>, Arc<Entry>, Arc<Member>),
-    part: Arc<Entry>,
+    head: LinkReply,
+    (hub, home, member): (Arc<Hub>, Arc<SessionEntry>, Arc<HubMember>),
+    part: Arc<SessionEntry>,
     differs_for: Option<Audience>,
 ) {
     let head = head.head().await;
-    if !matches!(&head, Some(Head::Answer(Answer::Message(answer))) if !is_error(answer.to_vec())) {
+    if !matches!(&head, Some(ReplyHead::Answer(LinkAnswer::Message(answer))) if !is_error(answer.to_vec())) {
         return end(&part, &hub.sessions);
     }
     if let Some(audience) = differs_for {
@@ -404,17 +406,17 @@ async fn greeted(
     }
 }
 
-fn end(part: &Entry, sessions: &Sessions) {
+fn end(part: &SessionEntry, sessions: &SessionTable) {
     if let Some(part) = sessions.remove(&part.id) {
         close(&part);
     }
 }
 
 /// Sends a part a request whose answer nobody waits for.
-async fn tell(part: &Entry, message: Message, names: Option<Names>) {
+async fn tell(part: &SessionEntry, message: Message, names: Option<MemberNames>) {
     let Some(message) = Admitted::no_tool(message) else { return };
     let (reply, head) = oneshot::channel();
-    let call = Command::Call { key: Some(part.key()), message, accepts: ACCEPTS, names, carried: None, reply };
+    let call = LinkCommand::Call { key: Some(part.key()), message, accepts: ACCEPTS, names, carried: None, reply };
     if part.link.commands.send(call).await.is_ok() {
         // A call that nobody seems to wait for would be cancelled.
         tokio::spawn(head);

@@ -8,14 +8,14 @@ use std::{
 use bytes::Bytes;
 use prism_core::{
     mcp::Method,
-    wire::{Members, Message, members::Quoted},
+    wire::{Members, Message, members::JsonString},
 };
 use prism_store::{ToolIndex, ToolText};
 use schemars::{JsonSchema, SchemaGenerator, generate::SchemaSettings};
 use serde::Deserialize;
 use tracing::warn;
 
-use super::{Hub, Seen};
+use super::{Hub, HubViewer};
 use crate::drive::destination::lock;
 
 pub(super) const FIND: &str = "prism_find_tools";
@@ -28,7 +28,7 @@ const MAX_LIMIT: usize = 50;
 /// What `prism_find_tools` is asked.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
-pub struct Find {
+pub struct FindToolsInput {
     /// What the tool should do, in a few words, or a part of its name.
     query: String,
     /// How many tools to show at most. Leave it out for 8.
@@ -39,7 +39,7 @@ pub struct Find {
 /// What `prism_call_tool` is asked.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[expect(dead_code, reason = "the type is the schema; the text itself is passed on")]
-struct CallTool {
+struct CallToolInput {
     /// The name of the tool, as prism_find_tools shows it.
     name: String,
     /// The arguments of the tool, as its inputSchema wants them. Leave it out for a tool that has none.
@@ -49,9 +49,9 @@ struct CallTool {
 
 /// The index of a view's tools, as of some count of changes.
 #[derive(Default)]
-pub(super) struct Searchable(Mutex<Option<(u64, ToolIndex)>>);
+pub(super) struct ViewToolIndex(Mutex<Option<(u64, ToolIndex)>>);
 
-impl Find {
+impl FindToolsInput {
     pub(super) fn read(message: &Message) -> Result<Self, String> {
         let arguments = arguments(message).unwrap_or(Cow::Borrowed("{}"));
         serde_json::from_str(&arguments).map_err(|error| format!("{FIND}: {error}"))
@@ -60,7 +60,7 @@ impl Find {
 
 impl Hub {
     /// The result of a search, as a tool gives it.
-    pub async fn find(self: &Arc<Self>, seen: Seen<'_>, find: &Find) -> String {
+    pub async fn find(self: &Arc<Self>, seen: HubViewer<'_>, find: &FindToolsInput) -> String {
         let merged = self.merged(seen, Method::ToolsList).await;
         let limit = find.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MAX_LIMIT);
         let found = merged.search.find(&merged.items, merged.changes, &find.query, limit);
@@ -70,12 +70,12 @@ impl Hub {
             true => format!("None of {} tools fits. Try other words; single ones find more.", merged.items.len()),
             false => tools.clone(),
         };
-        let said = Quoted(&said);
+        let said = JsonString(&said);
         format!(r#"{{"content":[{{"type":"text","text":{said}}}],"structuredContent":{tools}}}"#)
     }
 }
 
-impl Searchable {
+impl ViewToolIndex {
     fn find(&self, items: &[(String, String)], changes: u64, query: &str, limit: usize) -> Vec<usize> {
         let mut made = lock(&self.0);
         if made.as_ref().is_none_or(|(of, _)| *of != changes) {
@@ -99,17 +99,17 @@ impl Searchable {
 fn described(tool: &str) -> (String, String) {
     #[derive(Default, Deserialize)]
     #[serde(default, rename_all = "camelCase")]
-    struct Tool {
+    struct SearchedTool {
         title: Option<String>,
         description: Option<String>,
-        input_schema: Schema,
+        input_schema: SearchedSchema,
     }
     #[derive(Default, Deserialize)]
     #[serde(default)]
-    struct Schema {
+    struct SearchedSchema {
         properties: std::collections::BTreeMap<String, serde_json::Value>,
     }
-    let tool: Tool = serde_json::from_str(tool).unwrap_or_default();
+    let tool: SearchedTool = serde_json::from_str(tool).unwrap_or_default();
     let about =
         |(name, said): (&String, &serde_json::Value)| format!("{name} {}", said["description"].as_str().unwrap_or(""));
     let arguments: Vec<String> = tool.input_schema.properties.iter().map(about).collect();
@@ -128,7 +128,7 @@ pub(super) fn called(message: &Message) -> Result<Message, String> {
     let whole = std::str::from_utf8(message.bytes()).unwrap_or_default();
     let mut top = Members::read(whole).ok_or_else(|| wrong("no message"))?;
     let mut params = top.object("params").unwrap_or_default();
-    params.set("name", Quoted(&name).to_string());
+    params.set("name", JsonString(&name).to_string());
     params.set("arguments", inner.get("arguments").filter(|raw| *raw != "null").unwrap_or("{}").to_owned());
     let params = params.to_string();
     top.set("params", params);
@@ -142,14 +142,14 @@ fn arguments(message: &Message) -> Option<Cow<'_, str>> {
 
 /// The two tools, as a list shows them.
 pub(super) fn definitions() -> Vec<(String, String)> {
-    let find = definition::<Find>(
+    let find = definition::<FindToolsInput>(
         FIND,
         "Find tools",
         "Searches the tools of all connected MCP servers by what they do, by name and by argument. Returns their names, \
          descriptions and input schemas; call one with prism_call_tool.",
         true,
     );
-    let call = definition::<CallTool>(
+    let call = definition::<CallToolInput>(
         CALL,
         "Call a tool",
         "Calls a tool that prism_find_tools has shown, with the arguments that its inputSchema wants, and returns what \

@@ -9,16 +9,16 @@ use std::{
 use bytes::Bytes;
 use prism_core::{
     mcp::{
-        Era, Method, Names, Revision,
+        Era, MemberNames, Method, Revision,
         hello::OWN_INFO,
         modern,
         names::{self, split_name, split_uri},
         payload,
     },
-    wire::{Message, members::Quoted},
+    wire::{Message, members::JsonString},
 };
 
-use super::{Hub, HubSession, MAX_VIEWS, Member, lists::Listed, tools};
+use super::{Hub, HubMember, HubSession, MAX_VIEWS, lists::Listed, tools};
 use crate::drive::{Audience, destination::lock};
 use prism_config::HubMode;
 
@@ -26,48 +26,48 @@ use prism_config::HubMode;
 const UNAVAILABLE: &str = "prism/unavailable";
 
 /// A part of the hub, under the names that its clients know.
-pub struct View {
+pub struct HubView {
     /// The query that it was asked for with.
     asked: String,
-    members: Vec<Arc<Member>>,
+    members: Vec<Arc<HubMember>>,
     prefix: bool,
     search: bool,
     /// Patterns of the tools that are in it; none: all.
     tools: Vec<String>,
-    merged: Mutex<HashMap<(Method, Audience), Arc<Merged>>>,
+    merged: Mutex<HashMap<(Method, Audience), Arc<MergedList>>>,
 }
 
 /// Who looks, and what at: without a session everybody of an audience sees the same.
 #[derive(Clone, Copy)]
-pub struct Seen<'a> {
-    pub view: &'a Arc<View>,
+pub struct HubViewer<'a> {
+    pub view: &'a Arc<HubView>,
     pub session: Option<&'a HubSession>,
     pub audience: Audience,
 }
 
 /// The lists of all members as one.
-pub(super) struct Merged {
+pub(super) struct MergedList {
     /// The hub's count of changes when it was put together.
     pub(super) changes: u64,
     /// What is shown, in order: the name, and all that is said of it.
     pub(super) items: Vec<(String, String)>,
     /// Whose it is, and what it is called there.
-    index: HashMap<String, (Arc<Member>, Box<str>)>,
+    index: HashMap<String, (Arc<HubMember>, Box<str>)>,
     unavailable: Vec<(String, String)>,
     /// As it is told to clients of each kind, under the id 0.
     told: Mutex<HashMap<Option<Revision>, Message>>,
-    pub(super) search: tools::Searchable,
+    pub(super) search: tools::ViewToolIndex,
 }
 
 /// A query that names no view.
 #[derive(Debug)]
-pub struct UnknownView {
+pub struct UnknownViewError {
     pub why: String,
 }
 
 impl Hub {
     /// The view that a URL's query asks for: `only=a,b`, `profile=NAME`, `mode=search`, `prefix=false`.
-    pub fn view(&self, query: Option<&str>) -> Result<Arc<View>, UnknownView> {
+    pub fn view(&self, query: Option<&str>) -> Result<Arc<HubView>, UnknownViewError> {
         let wanted = ["only", "profile", "mode", "prefix"];
         let pairs = query.unwrap_or_default().split('&').filter_map(|pair| pair.split_once('='));
         let asked: Vec<(&str, &str)> = pairs.filter(|(name, _)| wanted.contains(name)).collect();
@@ -83,14 +83,14 @@ impl Hub {
         Ok(view)
     }
 
-    fn make_view(&self, key: String, asked: &[(&str, &str)]) -> Result<View, UnknownView> {
+    fn make_view(&self, key: String, asked: &[(&str, &str)]) -> Result<HubView, UnknownViewError> {
         let plan = self.plan();
         let value = |wanted: &str| asked.iter().find(|(name, _)| *name == wanted).map(|(_, value)| *value);
         let profile = match value("profile") {
             None => None,
             Some(name) => Some(plan.profiles.get(name).ok_or_else(|| {
                 let known: Vec<&str> = plan.profiles.keys().map(String::as_str).collect();
-                UnknownView { why: format!("there is no profile {name:?}; known: {}", listed(&known)) }
+                UnknownViewError { why: format!("there is no profile {name:?}; known: {}", listed(&known)) }
             })?),
         };
         let of_profile = profile.and_then(|profile| profile.only.clone());
@@ -99,10 +99,12 @@ impl Hub {
         let only: Option<Vec<String>> = only.or(of_profile);
         let known: Vec<&str> = plan.members.iter().map(|member| member.name()).collect();
         if let Some(stranger) = only.iter().flatten().find(|name| !known.contains(&name.as_str())) {
-            return Err(UnknownView { why: format!("there is no server {stranger:?}; known: {}", listed(&known)) });
+            return Err(UnknownViewError {
+                why: format!("there is no server {stranger:?}; known: {}", listed(&known)),
+            });
         }
         let except = profile.map(|profile| &profile.except[..]).unwrap_or_default();
-        let shown = |member: &&Arc<Member>| match &only {
+        let shown = |member: &&Arc<HubMember>| match &only {
             // Prism itself is always there: it is who answers.
             _ if member.number == 0 => true,
             Some(only) => only.iter().any(|name| name == member.name()),
@@ -112,15 +114,17 @@ impl Hub {
             None => profile.and_then(|profile| profile.mode).unwrap_or(plan.settings.mode),
             Some("list") => HubMode::List,
             Some("search") => HubMode::Search,
-            Some(other) => return Err(UnknownView { why: format!("there is no mode {other:?}; known: list, search") }),
+            Some(other) => {
+                return Err(UnknownViewError { why: format!("there is no mode {other:?}; known: list, search") });
+            }
         };
         let prefix = match value("prefix") {
             None => profile.and_then(|profile| profile.prefix).unwrap_or(plan.settings.prefix),
             Some("true") => true,
             Some("false") => false,
-            Some(other) => return Err(UnknownView { why: format!("prefix is true or false, not {other:?}") }),
+            Some(other) => return Err(UnknownViewError { why: format!("prefix is true or false, not {other:?}") }),
         };
-        Ok(View {
+        Ok(HubView {
             asked: key,
             members: plan.members.iter().filter(shown).cloned().collect(),
             prefix,
@@ -133,7 +137,7 @@ impl Hub {
     /// The answer to a list's request, for a client of this revision; `None` is the modern one.
     pub async fn listing(
         self: &Arc<Self>,
-        seen: Seen<'_>,
+        seen: HubViewer<'_>,
         list: Method,
         revision: Option<Revision>,
     ) -> Option<Message> {
@@ -142,7 +146,7 @@ impl Hub {
             return Some(told.clone());
         }
         let result = match seen.view.search && list == Method::ToolsList {
-            true => Merged { items: tools::definitions(), ..merged.bare() }.tell(list, revision)?,
+            true => MergedList { items: tools::definitions(), ..merged.bare() }.tell(list, revision)?,
             false => merged.tell(list, revision)?,
         };
         let told = Message::parse(Bytes::from(format!(r#"{{"jsonrpc":"2.0","id":0,"result":{result}}}"#))).ok()?;
@@ -153,9 +157,9 @@ impl Hub {
     /// All that a client's members list.
     pub(super) async fn merged(
         self: &Arc<Self>,
-        Seen { view, session, audience }: Seen<'_>,
+        HubViewer { view, session, audience }: HubViewer<'_>,
         list: Method,
-    ) -> Arc<Merged> {
+    ) -> Arc<MergedList> {
         let changes = self.changes.load(Ordering::Relaxed);
         let own = session.map(HubSession::own_parts).unwrap_or_default();
         let longest = self.plan().settings.longest_name;
@@ -187,7 +191,7 @@ impl Hub {
     }
 }
 
-impl View {
+impl HubView {
     pub fn asked(&self) -> &str {
         &self.asked
     }
@@ -205,22 +209,22 @@ impl View {
     }
 
     /// The names that this view has for a member's things, where they are not the member's own.
-    pub fn names(&self, member: &Member) -> Option<Names> {
+    pub fn names(&self, member: &HubMember) -> Option<MemberNames> {
         (self.prefix && !member.own).then(|| member.names.clone())
     }
 
     /// The names for an answer to a client that has asked for this URI, or name: one that has called a resource by the
     /// hub's name for it hears of it under that.
-    pub fn names_for(&self, member: &Member, shown: &str) -> Option<Names> {
+    pub fn names_for(&self, member: &HubMember, shown: &str) -> Option<MemberNames> {
         let by_hubs = || split_uri(shown).filter(|_| !member.own).map(|_| member.names.clone());
         self.names(member).or_else(by_hubs)
     }
 
-    pub fn shows(&self, member: &Member) -> bool {
+    pub fn shows(&self, member: &HubMember) -> bool {
         self.members.iter().any(|shown| shown.number == member.number)
     }
 
-    pub fn members(&self) -> &[Arc<Member>] {
+    pub fn members(&self) -> &[Arc<HubMember>] {
         &self.members
     }
 
@@ -235,7 +239,7 @@ impl View {
 
     /// Whether a name that a member gives to something of its own is one that leads to another, or to Prism itself: calls
     /// that are meant for that one, with all that is in them, must not come to whoever lists such a name. (M2)
-    pub(super) fn is_anothers(&self, member: &Member, list: Method, name: &str) -> bool {
+    pub(super) fn is_anothers(&self, member: &HubMember, list: Method, name: &str) -> bool {
         let is_uri = matches!(list, Method::ResourcesList | Method::ResourcesTemplatesList);
         let (slug, mark) = match is_uri {
             true => (split_uri(name).map(|(slug, _)| slug), "://"),
@@ -248,8 +252,8 @@ impl View {
             })
     }
 
-    fn merge(&self, list: Method, all: Vec<Listed>, changes: u64, longest: usize) -> Merged {
-        let mut merged = Merged { changes, ..Merged::empty() };
+    fn merge(&self, list: Method, all: Vec<Listed>, changes: u64, longest: usize) -> MergedList {
+        let mut merged = MergedList { changes, ..MergedList::empty() };
         let mut seen = HashSet::new();
         let twice: HashSet<&str> = match self.prefix {
             true => HashSet::new(),
@@ -291,10 +295,10 @@ impl View {
     }
 }
 
-impl Merged {
+impl MergedList {
     fn empty() -> Self {
         let (items, index, unavailable) = (Vec::new(), HashMap::new(), Vec::new());
-        Self { changes: 0, items, index, unavailable, told: Mutex::default(), search: tools::Searchable::default() }
+        Self { changes: 0, items, index, unavailable, told: Mutex::default(), search: tools::ViewToolIndex::default() }
     }
 
     /// All of it but the items.
@@ -303,7 +307,7 @@ impl Merged {
     }
 
     /// Whose this is, and what it is called there.
-    pub(super) fn find(&self, shown: &str) -> Option<(Arc<Member>, String)> {
+    pub(super) fn find(&self, shown: &str) -> Option<(Arc<HubMember>, String)> {
         self.index.get(shown).map(|(member, own)| (member.clone(), own.to_string()))
     }
 
@@ -323,7 +327,7 @@ impl Merged {
             let all = self
                 .unavailable
                 .iter()
-                .map(|(name, why)| format!(r#"{{"destination":{},"why":{}}}"#, Quoted(name), Quoted(why)));
+                .map(|(name, why)| format!(r#"{{"destination":{},"why":{}}}"#, JsonString(name), JsonString(why)));
             meta.push(format!(r#""{UNAVAILABLE}":[{}]"#, all.collect::<Vec<_>>().join(",")));
         }
         if !meta.is_empty() {

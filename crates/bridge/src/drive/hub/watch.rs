@@ -5,14 +5,14 @@ use std::{future::poll_fn, sync::Arc, time::Duration};
 use prism_core::{
     mcp::Method,
     wire::{
-        Kind, Message,
-        sse::{Event, Events},
+        Message, MessageKind,
+        sse::{SseEvent, SseSplitter},
     },
 };
 use tokio::time::{Instant, MissedTickBehavior, interval_at};
 
-use super::{Hub, Member, fetch};
-use crate::drive::{Audience, Command};
+use super::{Hub, HubMember, fetch};
+use crate::drive::{Audience, LinkCommand};
 
 /// How often it is asked whether anybody would hear of a change.
 const CHECK: Duration = Duration::from_secs(60);
@@ -22,7 +22,7 @@ const MAX_NOTE: usize = 64 << 10;
 impl Hub {
     /// Listens to a member where this audience's calls run, if nobody does, or says why it cannot be reached. It keeps the
     /// member's server awake, so it ends when the hub has no clients.
-    pub(super) async fn watch(self: &Arc<Self>, member: &Arc<Member>, audience: Audience) -> Result<(), String> {
+    pub(super) async fn watch(self: &Arc<Self>, member: &Arc<HubMember>, audience: Audience) -> Result<(), String> {
         let destination = &member.destination;
         if member.lists.watched.lock().await.contains(&destination.list_link(audience).number) {
             return Ok(());
@@ -42,7 +42,7 @@ impl Hub {
 
     async fn attend(
         self: Arc<Self>,
-        member: Arc<Member>,
+        member: Arc<HubMember>,
         audience: Audience,
         (link, stream, mut reader): fetch::Listen,
     ) {
@@ -50,7 +50,7 @@ impl Hub {
         // Not at once: the session that it is for may still be about to be opened.
         let mut check = interval_at(Instant::now() + CHECK, CHECK);
         check.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut events = Events::new(MAX_NOTE);
+        let mut events = SseSplitter::new(MAX_NOTE);
         loop {
             let bytes = tokio::select! {
                 bytes = poll_fn(|context| Pin::new(&mut reader).poll_next(context)) => bytes,
@@ -73,7 +73,7 @@ impl Hub {
             }
         }
         drop(reader);
-        let _ = link.commands.send(Command::StreamGone { stream }).await;
+        let _ = link.commands.send(LinkCommand::StreamGone { stream }).await;
         member.lists.watched.lock().await.remove(&link.number);
         // The next one who asks finds out.
         self.outdate(&member, whose);
@@ -81,12 +81,12 @@ impl Hub {
 }
 
 /// The list that an event says has changed.
-fn told(event: Event) -> Option<Method> {
-    let Event::Data { data, .. } = event else { return None };
+fn told(event: SseEvent) -> Option<Method> {
+    let SseEvent::Data { data, .. } = event else { return None };
     match Message::parse(data).ok()?.kind() {
-        Kind::Notification(method @ (Method::ToolsChanged | Method::PromptsChanged | Method::ResourcesChanged)) => {
-            Some(method)
-        }
+        MessageKind::Notification(
+            method @ (Method::ToolsChanged | Method::PromptsChanged | Method::ResourcesChanged),
+        ) => Some(method),
         _ => None,
     }
 }

@@ -5,24 +5,24 @@ use std::{borrow::Cow, sync::Arc};
 use bytes::Bytes;
 use prism_core::{
     mcp::{
-        Method, Names,
+        MemberNames, Method,
         names::{split_name, split_uri},
     },
-    wire::{Kind, Members, Message, Span, members::Quoted},
+    wire::{ByteSpan, Members, Message, MessageKind, members::JsonString},
 };
 
-use super::{Hub, Member, Seen, View, tools};
+use super::{Hub, HubMember, HubView, HubViewer, tools};
 
 /// Who answers a request, and the request as that one is to see it.
-pub enum Way {
+pub enum HubTarget {
     /// Prism itself, like any server.
     Home(Message),
     /// A member, and the names that what it answers is to have.
-    Member(Arc<Member>, Message, Option<Names>),
+    Member(Arc<HubMember>, Message, Option<MemberNames>),
     /// The hub: all that its members list.
     List(Method),
     /// The hub: tools that fit a query.
-    Find(tools::Find),
+    Find(tools::FindToolsInput),
     /// Prism itself, and every member that the session is at.
     Level(Message),
     Nobody {
@@ -32,8 +32,8 @@ pub enum Way {
 }
 
 impl Hub {
-    pub async fn way(self: &Arc<Self>, seen: Seen<'_>, message: Message) -> Way {
-        let Kind::Request(method) = message.kind() else { return Way::Home(message) };
+    pub async fn way(self: &Arc<Self>, seen: HubViewer<'_>, message: Message) -> HubTarget {
+        let MessageKind::Request(method) = message.kind() else { return HubTarget::Home(message) };
         match method {
             Method::ToolsCall => self.way_of_tool(seen, message).await,
             Method::PromptsGet => self.way_of_name(seen, Method::PromptsList, message).await,
@@ -41,38 +41,38 @@ impl Hub {
                 self.way_of_resource(seen, message).await
             }
             Method::Complete => self.way_of_completion(seen, message).await,
-            Method::SetLevel => Way::Level(message),
+            Method::SetLevel => HubTarget::Level(message),
             list if list.is_list() => match message.params_text().and_then(Members::read) {
                 Some(params) if params.get("cursor").is_some_and(|cursor| cursor != "null") => {
-                    Way::Nobody { code: -32602, why: "unknown cursor: the hub's lists have one page".to_owned() }
+                    HubTarget::Nobody { code: -32602, why: "unknown cursor: the hub's lists have one page".to_owned() }
                 }
-                _ => Way::List(list),
+                _ => HubTarget::List(list),
             },
-            _ => Way::Home(message),
+            _ => HubTarget::Home(message),
         }
     }
 
-    async fn way_of_tool(self: &Arc<Self>, seen: Seen<'_>, message: Message) -> Way {
+    async fn way_of_tool(self: &Arc<Self>, seen: HubViewer<'_>, message: Message) -> HubTarget {
         let message = match message.string(message.params().name).as_deref() {
             Some(tools::FIND) => {
-                return match tools::Find::read(&message) {
-                    Ok(find) => Way::Find(find),
-                    Err(why) => Way::Nobody { code: -32602, why },
+                return match tools::FindToolsInput::read(&message) {
+                    Ok(find) => HubTarget::Find(find),
+                    Err(why) => HubTarget::Nobody { code: -32602, why },
                 };
             }
             Some(tools::CALL) => match tools::called(&message) {
                 Ok(call) => call,
-                Err(why) => return Way::Nobody { code: -32602, why },
+                Err(why) => return HubTarget::Nobody { code: -32602, why },
             },
             _ => message,
         };
         self.way_of_name(seen, Method::ToolsList, message).await
     }
 
-    async fn way_of_name(self: &Arc<Self>, seen: Seen<'_>, list: Method, message: Message) -> Way {
+    async fn way_of_name(self: &Arc<Self>, seen: HubViewer<'_>, list: Method, message: Message) -> HubTarget {
         // One without a name is for somebody to complain about.
-        let Some(span) = message.params().name else { return Way::Home(message) };
-        let Some(shown) = message.string(Some(span)).map(Cow::into_owned) else { return Way::Home(message) };
+        let Some(span) = message.params().name else { return HubTarget::Home(message) };
+        let Some(shown) = message.string(Some(span)).map(Cow::into_owned) else { return HubTarget::Home(message) };
         let found = match list == Method::ToolsList && !seen.view.permits(&shown) {
             true => None,
             false => self.owner_of_name(seen, list, &shown).await,
@@ -81,21 +81,21 @@ impl Hub {
             Some((member, own)) => Self::under(seen.view, member, &message, span, &shown, &own),
             None => {
                 let what = if list == Method::ToolsList { "tool" } else { "prompt" };
-                Way::Nobody { code: -32602, why: format!("unknown {what}: {shown}") }
+                HubTarget::Nobody { code: -32602, why: format!("unknown {what}: {shown}") }
             }
         }
     }
 
-    async fn way_of_resource(self: &Arc<Self>, seen: Seen<'_>, message: Message) -> Way {
-        let Some(span) = message.params().uri else { return Way::Home(message) };
-        let Some(shown) = message.string(Some(span)).map(Cow::into_owned) else { return Way::Home(message) };
+    async fn way_of_resource(self: &Arc<Self>, seen: HubViewer<'_>, message: Message) -> HubTarget {
+        let Some(span) = message.params().uri else { return HubTarget::Home(message) };
+        let Some(shown) = message.string(Some(span)).map(Cow::into_owned) else { return HubTarget::Home(message) };
         match self.owner_of_uri(seen, &shown).await {
             Some((member, own)) => Self::under(seen.view, member, &message, span, &shown, &own),
-            None => Way::Nobody { code: -32002, why: format!("unknown resource: {shown}") },
+            None => HubTarget::Nobody { code: -32002, why: format!("unknown resource: {shown}") },
         }
     }
 
-    async fn way_of_completion(self: &Arc<Self>, seen: Seen<'_>, message: Message) -> Way {
+    async fn way_of_completion(self: &Arc<Self>, seen: HubViewer<'_>, message: Message) -> HubTarget {
         let told = async {
             let whole = std::str::from_utf8(message.bytes()).ok()?;
             let mut top = Members::read(whole)?;
@@ -107,7 +107,7 @@ impl Hub {
                 true => self.owner_of_name(seen, Method::PromptsList, &shown).await?,
                 false => self.owner_of_uri(seen, &shown).await?,
             };
-            reference.set(if is_prompt { "name" } else { "uri" }, Quoted(&own).to_string());
+            reference.set(if is_prompt { "name" } else { "uri" }, JsonString(&own).to_string());
             let reference = reference.to_string();
             params.set("ref", reference);
             let params = params.to_string();
@@ -115,33 +115,42 @@ impl Hub {
             Some((member, Message::parse(Bytes::from(top.to_string())).ok()?))
         };
         match told.await {
-            Some((member, message)) if member.is_home() => Way::Home(message),
+            Some((member, message)) if member.is_home() => HubTarget::Home(message),
             Some((member, message)) => {
                 let names = seen.view.names(&member);
-                Way::Member(member, message, names)
+                HubTarget::Member(member, message, names)
             }
-            None => Way::Nobody { code: -32602, why: "`ref` names no prompt or resource of the hub's".to_owned() },
+            None => {
+                HubTarget::Nobody { code: -32602, why: "`ref` names no prompt or resource of the hub's".to_owned() }
+            }
         }
     }
 
     /// The message to whom it is for, under that one's own name for a thing.
-    fn under(view: &View, member: Arc<Member>, message: &Message, span: Span, shown: &str, own: &str) -> Way {
-        let message = if shown == own { message.clone() } else { message.with(span, &Quoted(own).to_string()) };
+    fn under(
+        view: &HubView,
+        member: Arc<HubMember>,
+        message: &Message,
+        span: ByteSpan,
+        shown: &str,
+        own: &str,
+    ) -> HubTarget {
+        let message = if shown == own { message.clone() } else { message.with(span, &JsonString(own).to_string()) };
         if member.is_home() {
-            return Way::Home(message);
+            return HubTarget::Home(message);
         }
         let names = view.names_for(&member, shown);
-        Way::Member(member, message, names)
+        HubTarget::Member(member, message, names)
     }
 
     /// Whose tool or prompt this is, and what it is called there.
     pub(super) async fn owner_of_name(
         self: &Arc<Self>,
-        seen: Seen<'_>,
+        seen: HubViewer<'_>,
         list: Method,
         shown: &str,
-    ) -> Option<(Arc<Member>, String)> {
-        let could_be = |member: &&Arc<Member>| {
+    ) -> Option<(Arc<HubMember>, String)> {
+        let could_be = |member: &&Arc<HubMember>| {
             member.own && shown.strip_prefix(member.name()).is_some_and(|rest| rest.starts_with('_'))
         };
         // Prism's own are known without asking anybody else.
@@ -154,7 +163,7 @@ impl Hub {
         let prefixed = split_name(shown).and_then(|(slug, rest)| Some((named(seen.view, slug)?, rest.to_owned())));
         if let Some(sole) = sole(seen.view).filter(|_| !seen.view.has_prefixes()) {
             // Only one that is called like one of Prism's own has a prefix.
-            let alike = |(member, rest): &(Arc<Member>, String)| seen.view.is_anothers(member, list, rest);
+            let alike = |(member, rest): &(Arc<HubMember>, String)| seen.view.is_anothers(member, list, rest);
             return Some(prefixed.filter(alike).unwrap_or((sole, shown.to_owned())));
         }
         // One without a prefix, and one that was cut to measure, leads back by the list only.
@@ -167,16 +176,21 @@ impl Hub {
     }
 
     /// Whose a name is, by what everybody's server lists, or else by what the session's own do.
-    async fn found(self: &Arc<Self>, seen: Seen<'_>, list: Method, shown: &str) -> Option<(Arc<Member>, String)> {
-        let all = self.merged(Seen { session: None, ..seen }, list).await.find(shown);
+    async fn found(
+        self: &Arc<Self>,
+        seen: HubViewer<'_>,
+        list: Method,
+        shown: &str,
+    ) -> Option<(Arc<HubMember>, String)> {
+        let all = self.merged(HubViewer { session: None, ..seen }, list).await.find(shown);
         match seen.session {
             Some(_) if all.is_none() => self.merged(seen, list).await.find(shown),
             _ => all,
         }
     }
 
-    pub async fn owner_of_uri(self: &Arc<Self>, seen: Seen<'_>, shown: &str) -> Option<(Arc<Member>, String)> {
-        let is_own = |member: &&Arc<Member>| {
+    pub async fn owner_of_uri(self: &Arc<Self>, seen: HubViewer<'_>, shown: &str) -> Option<(Arc<HubMember>, String)> {
+        let is_own = |member: &&Arc<HubMember>| {
             member.own && shown.strip_prefix(member.name()).is_some_and(|rest| rest.starts_with("://"))
         };
         if let Some(own) = seen.view.members().iter().find(is_own) {
@@ -203,12 +217,12 @@ impl Hub {
 }
 
 /// The member that names begin with this of.
-fn named(view: &View, slug: &str) -> Option<Arc<Member>> {
+fn named(view: &HubView, slug: &str) -> Option<Arc<HubMember>> {
     view.members().iter().find(|member| !member.own && member.names.slug() == slug).cloned()
 }
 
 /// The one member that is not Prism itself, if there is one only.
-fn sole(view: &View) -> Option<Arc<Member>> {
+fn sole(view: &HubView) -> Option<Arc<HubMember>> {
     let mut others = view.members().iter().filter(|member| !member.own);
     others.next().filter(|_| others.next().is_none()).cloned()
 }

@@ -6,34 +6,34 @@ use std::{io, sync::Arc, time::Instant};
 use bytes::Buf;
 use hyper::header::{HeaderName, HeaderValue};
 use prism_core::{
-    mcp::{Fault, Link, Method, Refusal, Settings, State, link::WireId},
+    mcp::{CallFault, Link, LinkRefusal, LinkSettings, LinkState, Method, link::WireId},
     numbers::NumberMap,
-    wire::{Kind, Lines, Message, envelope::own_number},
+    wire::{LineSplitter, Message, MessageKind, envelope::own_number},
 };
 use prism_os::child::Child;
 use tokio::time::timeout;
 use tracing::{debug, info, warn};
 
-use super::{Back, Command, Driver, LAST_READS, LAST_WORDS, MAX_RESENT, Running};
+use super::{ChildPipes, LAST_READS, LAST_WORDS, LinkCommand, LinkDriver, LinkUpstream, MAX_RESENT};
 use crate::drive::{
-    Carried,
-    beginning::{self, Begun, Provided},
-    destination::Shared,
-    health::{self, ServerState, Tries},
-    keeper::Keeper,
+    ForwardedHeaders,
+    beginning::{self, PreparedStart, StartedChild},
+    destination::DestinationState,
+    health::{self, FailedStarts, ServerState},
+    keeper::ChildSupervisor,
     stderr,
 };
-use prism_config::{Http, Transport};
+use prism_config::{HttpConfig, Transport};
 use prism_mcp::{
-    kit::Connection,
-    remote::{Arrival, Failure, Remote},
+    kit::BuiltinConnection,
+    remote::{RemoteConnection, RemoteEvent, RemoteFailure},
 };
 
-impl Driver {
+impl LinkDriver {
     pub(super) fn start(&mut self, now: Instant) {
         if let Some(server) = self.shared.built_in.clone() {
             self.note_start(now);
-            self.back = Some(Back::BuiltIn(Connection::open(server)));
+            self.back = Some(LinkUpstream::BuiltIn(BuiltinConnection::open(server)));
             return;
         }
         // One that has forgotten our session is opened anew over the connection there is.
@@ -43,7 +43,7 @@ impl Driver {
         self.note_start(now);
         self.starts += 1;
         if let Some(given) = self.shared.environment.at_once(&self.shared.config) {
-            return self.start_with(given.map(Provided::Given).map_err(|error| error.to_string()), now);
+            return self.start_with(given.map(PreparedStart::Given).map_err(|error| error.to_string()), now);
         }
         self.preparing = true;
         let (start, link) = (self.starts, self.commands.clone());
@@ -51,26 +51,28 @@ impl Driver {
         tokio::spawn(async move {
             let provided = provided.await.map(Box::new);
             if let Some(link) = link.upgrade() {
-                let _ = link.send(Command::Provided { start, provided }).await;
+                let _ = link.send(LinkCommand::Provided { start, provided }).await;
             }
         });
     }
 
     /// What the server is given has been looked up. Meanwhile the start may have been called off: one that runs already is dropped.
-    pub(super) fn provided(&mut self, start: u64, provided: Result<Box<Provided>, String>, now: Instant) {
+    pub(super) fn provided(&mut self, start: u64, provided: Result<Box<PreparedStart>, String>, now: Instant) {
         if start == self.starts && std::mem::take(&mut self.preparing) {
             self.start_with(provided.map(|provided| *provided), now);
         }
     }
 
-    fn start_with(&mut self, provided: Result<Provided, String>, now: Instant) {
+    fn start_with(&mut self, provided: Result<PreparedStart, String>, now: Instant) {
         let started = provided.and_then(|provided| match (&self.shared.target, provided) {
-            (Some(target), Provided::Given(given)) => match target.set_headers(given.headers) {
-                Ok(()) => Ok(Back::Remote(Box::new(Remote::open(target.clone())))),
+            (Some(target), PreparedStart::Given(given)) => match target.set_headers(given.headers) {
+                Ok(()) => Ok(LinkUpstream::Remote(Box::new(RemoteConnection::open(target.clone())))),
                 Err(error) => Err(error.to_string()),
             },
-            (None, Provided::Given(given)) => beginning::begin(&self.shared, &given).map(|begun| self.attend(begun)),
-            (_, Provided::Begun(begun)) => Ok(self.attend(begun)),
+            (None, PreparedStart::Given(given)) => {
+                beginning::begin(&self.shared, &given).map(|begun| self.attend(begun))
+            }
+            (_, PreparedStart::Begun(begun)) => Ok(self.attend(begun)),
         });
         match started {
             Ok(back) => self.back = Some(back),
@@ -90,7 +92,7 @@ impl Driver {
             self.printed = None;
             self.shared.sightings.printed(None);
         }
-        self.tries.get_or_insert_with(|| Tries::begin(now)).add();
+        self.tries.get_or_insert_with(|| FailedStarts::begin(now)).add();
         self.stderr_from = self.shared.stderr.mark();
         self.shared.metrics.starts.inc();
         if self.vitals.starts() {
@@ -99,18 +101,18 @@ impl Driver {
     }
 
     /// Takes charge of a child that has begun.
-    fn attend(&self, Begun { child, ceiling }: Begun) -> Back {
+    fn attend(&self, StartedChild { child, ceiling }: StartedChild) -> LinkUpstream {
         let Child { stdin, stdout, stderr, group, .. } = child;
         let drained = stderr::drain(stderr, self.shared.config.name.clone(), self.shared.stderr.clone());
-        let keeper = Keeper::take(group, ceiling, drained, self.shared.clone(), self.commands.clone());
+        let keeper = ChildSupervisor::take(group, ceiling, drained, self.shared.clone(), self.commands.clone());
         self.vitals.runs_as(keeper.pid());
-        let lines = Lines::new(self.shared.max_message_bytes());
-        Back::Child(Running { stdin, stdout, lines, keeper, full: false, silent: false })
+        let lines = LineSplitter::new(self.shared.max_message_bytes());
+        LinkUpstream::Child(ChildPipes { stdin, stdout, lines, keeper, full: false, silent: false })
     }
 
     /// Tells whoever looks from outside when nobody tries to start the server any more.
     pub(super) fn note_giving_up(&mut self) {
-        let has_stopped = matches!(self.machine.condition().state, State::Failed | State::Down);
+        let has_stopped = matches!(self.machine.condition().state, LinkState::Failed | LinkState::Down);
         if has_stopped && self.tries.take().is_some() {
             self.shared.sightings.given_up(self.machine.failure());
         }
@@ -118,7 +120,7 @@ impl Driver {
 
     /// Before the machine may have had enough of a server that does not greet us: what it says instead.
     pub(super) fn listen_closely(&mut self) {
-        if self.machine.condition().state == State::Starting {
+        if self.machine.condition().state == LinkState::Starting {
             let heard = self.heard();
             self.machine.overhear(heard);
         }
@@ -130,96 +132,96 @@ impl Driver {
     }
 
     pub(super) fn take_frames(&mut self, now: Instant) {
-        if let Some(Back::Child(child)) = &mut self.back {
+        if let Some(LinkUpstream::Child(child)) = &mut self.back {
             while let Some(frame) = child.lines.next_frame() {
                 self.machine.handle_child(frame, now);
             }
         }
     }
 
-    pub(super) fn take_arrival(&mut self, arrival: Arrival, now: Instant) {
+    pub(super) fn take_arrival(&mut self, arrival: RemoteEvent, now: Instant) {
         match arrival {
-            Arrival::Answer { about, message } => {
+            RemoteEvent::Answer { about, message } => {
                 self.shared.sightings.answered();
                 self.machine.handle_message(Some(about), message, now);
             }
-            Arrival::Message { about: Some(number), frame } => {
+            RemoteEvent::Message { about: Some(number), frame } => {
                 self.shared.sightings.answered();
                 self.machine.handle_reply(number, frame, now);
             }
-            Arrival::Message { about: None, frame } => {
+            RemoteEvent::Message { about: None, frame } => {
                 if self.shared.target.as_ref().and_then(|target| target.transport()) == Some(Transport::Sse) {
                     self.machine.over_one_stream();
                 }
                 self.machine.handle_child(frame, now);
             }
-            Arrival::Failed { id, failure } => {
+            RemoteEvent::Failed { id, failure } => {
                 debug!(destination = self.name(), ?failure, "A request to the server failed");
                 self.note_failure(&failure);
                 let (fault, evidence) = self.told(failure);
                 self.machine.handle_failed(id, fault, evidence, now);
             }
-            Arrival::Told { id, head } => {
+            RemoteEvent::Told { id, head } => {
                 if let Some(carried) = self.carried.get(&id) {
                     carried.answered(head);
                 }
             }
-            Arrival::SessionLost { message } => self.session_lost(message, now),
-            Arrival::Ended { why } => {
+            RemoteEvent::SessionLost { message } => self.session_lost(message, now),
+            RemoteEvent::Ended { why } => {
                 warn!(destination = self.name(), why, "The connection to the server is lost");
                 self.shared.trouble.note(&why);
-                self.note_failure(&Failure::Unreachable { why: why.clone() });
+                self.note_failure(&RemoteFailure::Unreachable { why: why.clone() });
                 self.back = None;
                 self.machine.handle_lost(why, now);
             }
         }
     }
 
-    fn note_failure(&self, failure: &Failure) {
+    fn note_failure(&self, failure: &RemoteFailure) {
         if let Some(http) = &self.shared.config.http {
             self.shared.sightings.failed(failure, http.shown_url());
         }
     }
 
     /// A failed request in the machine's words, and whether it says that the server is of the other era.
-    fn told(&self, failure: Failure) -> (Fault, bool) {
+    fn told(&self, failure: RemoteFailure) -> (CallFault, bool) {
         match failure {
-            Failure::Unauthorized { status } => {
+            RemoteFailure::Unauthorized { status } => {
                 let fix = health::fix(ServerState::Unauthorized, &self.shared.config).unwrap_or_default();
-                (Fault::Refused { why: format!("{}: {fix}", health::unauthorized(status)) }, false)
+                (CallFault::Refused { why: format!("{}: {fix}", health::unauthorized(status)) }, false)
             }
-            Failure::Status { status } if status >= 500 => {
-                (Fault::Unavailable { why: format!("it answered HTTP {status}") }, false)
+            RemoteFailure::Status { status } if status >= 500 => {
+                (CallFault::Unavailable { why: format!("it answered HTTP {status}") }, false)
             }
-            Failure::Status { status } => {
+            RemoteFailure::Status { status } => {
                 let why = format!("it answered HTTP {status}; is this the URL of an MCP server?");
-                (Fault::Refused { why }, true)
+                (CallFault::Refused { why }, true)
             }
-            Failure::Unreachable { why } => {
-                let url = self.shared.config.http.as_ref().map(Http::shown_url).unwrap_or_default();
+            RemoteFailure::Unreachable { why } => {
+                let url = self.shared.config.http.as_ref().map(HttpConfig::shown_url).unwrap_or_default();
                 let fix = health::fix(ServerState::Refusing, &self.shared.config).unwrap_or_default();
-                (Fault::Unavailable { why: format!("nobody answers at {url} ({why}); {fix}") }, false)
+                (CallFault::Unavailable { why: format!("nobody answers at {url} ({why}); {fix}") }, false)
             }
-            Failure::Cut => (Fault::Cut, false),
-            Failure::TooLarge { limit } => (Fault::TooLarge { limit }, false),
-            Failure::Redirected { to } => {
+            RemoteFailure::Cut => (CallFault::Cut, false),
+            RemoteFailure::TooLarge { limit } => (CallFault::TooLarge { limit }, false),
+            RemoteFailure::Redirected { to } => {
                 let why = format!("it sends us on to {to}, another place; if it is right, configure that URL");
-                (Fault::Refused { why }, false)
+                (CallFault::Refused { why }, false)
             }
-            Failure::NotMcp { why } => (Fault::Refused { why: format!("its answer is no MCP: {why}") }, true),
+            RemoteFailure::NotMcp { why } => (CallFault::Refused { why: format!("its answer is no MCP: {why}") }, true),
         }
     }
 
     /// The server does not know our session any more. What it did not take is sent again, once, when there is a new one.
     fn session_lost(&mut self, message: Option<Message>, now: Instant) {
-        let request = message.filter(|message| matches!(message.kind(), Kind::Request(_)));
+        let request = message.filter(|message| matches!(message.kind(), MessageKind::Request(_)));
         match request.and_then(|message| Some((message.id().and_then(own_number)?, message))) {
             Some((number, message)) if self.resent.len() < MAX_RESENT && self.resent.insert(number) => {
                 self.unsent.push(message);
             }
             Some((number, _)) => {
                 let why = "it forgets its sessions at once".to_owned();
-                self.machine.handle_failed(number, Fault::Refused { why }, false, now);
+                self.machine.handle_failed(number, CallFault::Refused { why }, false, now);
             }
             // A note or an answer: it was about the session that is gone.
             None => {}
@@ -227,15 +229,15 @@ impl Driver {
         info!(destination = self.name(), "The server has forgotten our session; opening another");
         // What was written since, and has not left, is for the next one, too.
         while let Some(written) = self.machine.output().next_message() {
-            self.unsent.extend(Some(written).filter(|message| matches!(message.kind(), Kind::Request(_))));
+            self.unsent.extend(Some(written).filter(|message| matches!(message.kind(), MessageKind::Request(_))));
         }
         self.machine.handle_session_lost(now);
     }
 
     /// Other limits count from the next message on.
-    pub(super) fn limit(&mut self, settings: &Settings) {
+    pub(super) fn limit(&mut self, settings: &LinkSettings) {
         self.machine.limit(settings);
-        if let Some(Back::Child(child)) = &mut self.back {
+        if let Some(LinkUpstream::Child(child)) = &mut self.back {
             child.lines.limit(settings.max_message_bytes);
         }
     }
@@ -244,37 +246,37 @@ impl Driver {
     pub(super) fn restart(&mut self, now: Instant) {
         match &self.back {
             // Gently, as at any other stop: that somebody wants another one is no fault of its.
-            Some(Back::Child(_)) => {
+            Some(LinkUpstream::Child(_)) => {
                 self.stop();
                 self.machine.handle_ended("a person had it started again".to_owned(), now);
             }
-            Some(Back::Remote(_)) => {
+            Some(LinkUpstream::Remote(_)) => {
                 self.back = None;
                 self.machine.handle_lost("a person has it connected to anew".to_owned(), now);
             }
-            Some(Back::BuiltIn(_)) | None => {}
+            Some(LinkUpstream::BuiltIn(_)) | None => {}
         }
     }
 
     pub(super) fn exited(&mut self, pid: u32, status: &str, why: Option<String>, now: Instant) {
         // One that was stopped is seen to its end elsewhere.
-        let is_it = |back: &Back| matches!(back, Back::Child(child) if child.keeper.pid() == pid);
+        let is_it = |back: &LinkUpstream| matches!(back, LinkUpstream::Child(child) if child.keeper.pid() == pid);
         if !self.back.as_ref().is_some_and(is_it) {
             return;
         }
         // What it wrote before it ended counts. A grandchild may go on writing: that does not.
         for _ in 0..LAST_READS {
-            let Some(Back::Child(child)) = &mut self.back else { return };
+            let Some(LinkUpstream::Child(child)) = &mut self.back else { return };
             if !matches!(child.stdout.try_read_buf(child.lines.space()), Ok(1..)) {
                 break;
             }
             self.take_frames(now);
         }
         self.back = None;
-        if self.machine.condition().state == State::Starting {
+        if self.machine.condition().state == LinkState::Starting {
             self.act(now);
             let heard = self.heard();
-            let tries = self.tries.get_or_insert_with(|| Tries::begin(now));
+            let tries = self.tries.get_or_insert_with(|| FailedStarts::begin(now));
             let said = match &why {
                 Some(why) => why.clone(),
                 None => tries.told(&self.shared.config.name, status, heard.as_deref(), now),
@@ -292,7 +294,7 @@ impl Driver {
     pub(super) fn write(&mut self) {
         match &mut self.back {
             None => {}
-            Some(Back::Child(child)) => {
+            Some(LinkUpstream::Child(child)) => {
                 let Some(output) = self.machine.output().lines() else { return };
                 while !output.is_empty() && !child.full {
                     match child.stdin.try_write(output) {
@@ -303,12 +305,12 @@ impl Driver {
                     }
                 }
             }
-            Some(Back::BuiltIn(connection)) => {
+            Some(LinkUpstream::BuiltIn(connection)) => {
                 while let Some(message) = self.machine.output().next_message() {
                     connection.send(message);
                 }
             }
-            Some(Back::Remote(remote)) => {
+            Some(LinkUpstream::Remote(remote)) => {
                 while let Some(message) = self.machine.output().next_message() {
                     let params = self.machine.param_headers(&message);
                     let along = along(&self.shared, &self.machine, &self.carried, self.opener.as_deref(), &message);
@@ -329,7 +331,7 @@ impl Driver {
     }
 
     /// Notes what goes along with a call, until it is answered.
-    pub(super) fn carry(&mut self, taken: &Result<WireId, Refusal>, carried: Option<Arc<Carried>>) {
+    pub(super) fn carry(&mut self, taken: &Result<WireId, LinkRefusal>, carried: Option<Arc<ForwardedHeaders>>) {
         let (Ok(id), Some(carried), true) = (taken, carried, self.shared.target.is_some()) else { return };
         if self.carried.len() >= MAX_RESENT {
             // Those that were answered on streams.
@@ -345,7 +347,7 @@ impl Driver {
         self.unsent.clear();
         self.resent.clear();
         // The keeper, dropped, does the rest. A child that is blocked on writing cannot end: its last words are read.
-        if let Some(Back::Child(Running { stdout, .. })) = self.back.take() {
+        if let Some(LinkUpstream::Child(ChildPipes { stdout, .. })) = self.back.take() {
             tokio::spawn(timeout(LAST_WORDS, async move {
                 let mut sink = [0; 4096];
                 while stdout.readable().await.is_ok() {
@@ -362,17 +364,17 @@ impl Driver {
 
 /// What of its client's head goes along with a message: of the call that it is, or of the session that it is about.
 fn along(
-    shared: &Shared,
+    shared: &DestinationState,
     machine: &Link,
-    carried: &NumberMap<u64, Arc<Carried>>,
-    opener: Option<&Carried>,
+    carried: &NumberMap<u64, Arc<ForwardedHeaders>>,
+    opener: Option<&ForwardedHeaders>,
     message: &Message,
 ) -> Vec<(HeaderName, HeaderValue)> {
     let Some(server) = &shared.config.http else { return Vec::new() };
     let call = message.id().and_then(own_number).map(|number| machine.exchange_of(number).0);
     match (call.and_then(|call| carried.get(&call)), opener) {
         (Some(own), _) => own.to(server),
-        (None, Some(opener)) if message.kind() == Kind::Request(Method::Initialize) => opener.to(server),
+        (None, Some(opener)) if message.kind() == MessageKind::Request(Method::Initialize) => opener.to(server),
         (None, Some(opener)) => opener.lasting(server),
         (None, None) => Vec::new(),
     }

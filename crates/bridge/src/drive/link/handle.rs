@@ -11,25 +11,26 @@ use std::{
 use bytes::Bytes;
 use prism_core::{
     mcp::{
-        Accepts, Answer, Fault, Hello, Kept, Method, Names, Part, Refusal, Settings,
+        AcceptedFormats, CallFault, ClientHello, HubPart, LinkAnswer, LinkRefusal, LinkSettings, MemberNames, Method,
+        SessionSnapshot,
         link::{SessionKey, StreamKey},
-        modern::Filter,
-        replay::What,
+        modern::ListenFilter,
+        replay::ReplayKind,
     },
     wire::{Message, frame},
 };
 use tokio::sync::{mpsc, oneshot};
 
-use super::Driver;
+use super::LinkDriver;
 use crate::{
     admitted::{Admitted, AdmittedAsk},
     drive::{
-        Carried, Destination,
-        beginning::Provided,
-        destination::Shared,
-        outlet::{Outlet, Reader},
-        reach::Ringing,
-        vitals::{StreamReport, Vitals},
+        Destination, ForwardedHeaders,
+        beginning::PreparedStart,
+        destination::DestinationState,
+        outlet::{Outlet, OutletReader},
+        reach::RingTarget,
+        vitals::{LinkVitals, StreamReport},
     },
 };
 
@@ -38,37 +39,37 @@ const MAILBOX: usize = 1024;
 
 /// What a link can be told: the task's whole interface. What a client says reaches the server in commands that take
 /// [`Admitted`] messages only, so that nothing gets past the rules.
-pub enum Command {
+pub enum LinkCommand {
     Open {
         key: SessionKey,
-        hello: Box<Hello>,
+        hello: Box<ClientHello>,
         message: Message,
-        accepts: Accepts,
+        accepts: AcceptedFormats,
         /// It is a part of a session of the hub's, whose streams are at that link.
-        part: Option<Box<(Part, LinkHandle)>>,
-        carried: Option<Arc<Carried>>,
-        reply: oneshot::Sender<Head>,
+        part: Option<Box<(HubPart, LinkHandle)>>,
+        carried: Option<Arc<ForwardedHeaders>>,
+        reply: oneshot::Sender<ReplyHead>,
     },
     Call {
         key: Option<SessionKey>,
         message: Admitted,
-        accepts: Accepts,
-        names: Option<Names>,
+        accepts: AcceptedFormats,
+        names: Option<MemberNames>,
         /// What of its head goes along, if its server is one over HTTP.
-        carried: Option<Arc<Carried>>,
-        reply: oneshot::Sender<Head>,
+        carried: Option<Arc<ForwardedHeaders>>,
+        reply: oneshot::Sender<ReplyHead>,
     },
     /// Asks for a list as a session would, for the hub to look at.
     Fetch {
         key: SessionKey,
         message: Admitted,
-        reply: oneshot::Sender<Head>,
+        reply: oneshot::Sender<ReplyHead>,
     },
     Batch {
         key: SessionKey,
         messages: Vec<Admitted>,
         by_method: bool,
-        reply: oneshot::Sender<Head>,
+        reply: oneshot::Sender<ReplyHead>,
     },
     Tell {
         key: Option<SessionKey>,
@@ -77,39 +78,39 @@ pub enum Command {
     /// A call of the modern era.
     Ask {
         ask: Box<AdmittedAsk>,
-        carried: Option<Arc<Carried>>,
-        reply: oneshot::Sender<Head>,
+        carried: Option<Arc<ForwardedHeaders>>,
+        reply: oneshot::Sender<ReplyHead>,
     },
     /// A modern client's stream of changes.
     Attend {
         message: Message,
-        filter: Box<Filter>,
+        filter: Box<ListenFilter>,
         by_method: bool,
-        names: Option<Names>,
-        reply: oneshot::Sender<Head>,
+        names: Option<MemberNames>,
+        reply: oneshot::Sender<ReplyHead>,
     },
     /// Opens a session whose one stream is there already (2024-11-05).
     OpenPlain {
         key: SessionKey,
-        hello: Box<Hello>,
+        hello: Box<ClientHello>,
         message: Message,
         by_method: bool,
         outlet: Arc<Outlet>,
-        carried: Option<Arc<Carried>>,
-        reply: oneshot::Sender<Head>,
+        carried: Option<Arc<ForwardedHeaders>>,
+        reply: oneshot::Sender<ReplyHead>,
     },
     /// A request of such a session: its answer comes on that stream.
     Post {
         key: SessionKey,
         message: Admitted,
-        carried: Option<Arc<Carried>>,
-        reply: oneshot::Sender<Head>,
+        carried: Option<Arc<ForwardedHeaders>>,
+        reply: oneshot::Sender<ReplyHead>,
     },
     Listen {
         key: SessionKey,
         after: Option<frame::EventId>,
         by_method: bool,
-        reply: oneshot::Sender<Head>,
+        reply: oneshot::Sender<ReplyHead>,
     },
     Close {
         key: SessionKey,
@@ -118,15 +119,15 @@ pub enum Command {
     /// Takes up a session that another daemon, or another link, has left.
     TakeUp {
         key: SessionKey,
-        hello: Box<Hello>,
-        kept: Box<Kept>,
+        hello: Box<ClientHello>,
+        kept: Box<SessionSnapshot>,
         numbers_from: u32,
     },
     /// Something that a part of a session has to say which belongs to no call.
     Relay {
         home: SessionKey,
         text: Bytes,
-        what: What,
+        what: ReplayKind,
     },
     /// So much of that did not get through.
     Missed {
@@ -141,7 +142,7 @@ pub enum Command {
     },
     /// Rings the bell of a client, now or not at all, and says whether a stream has taken it.
     Ring {
-        to: Ringing,
+        to: RingTarget,
         rung: oneshot::Sender<bool>,
     },
     /// Has a session's client asked every so often whether it is there, or not any more.
@@ -157,7 +158,7 @@ pub enum Command {
     /// What the server that this start is for is given has been looked up, or why it cannot be.
     Provided {
         start: u64,
-        provided: Result<Box<Provided>, String>,
+        provided: Result<Box<PreparedStart>, String>,
     },
     /// The child with this pid has ended, how, and why, if that is our doing.
     Exited {
@@ -166,7 +167,7 @@ pub enum Command {
         why: Option<String>,
     },
     /// Goes on with the limits of these settings.
-    Limit(Box<Settings>),
+    Limit(Box<LinkSettings>),
     /// Has the server's process ended, as a person wants another one.
     Restart,
     /// Asks how the streams are.
@@ -175,12 +176,12 @@ pub enum Command {
     },
     /// Asks the server for its tools; refused when there is no server.
     Probe {
-        reply: oneshot::Sender<Head>,
+        reply: oneshot::Sender<ReplyHead>,
     },
     /// Ends everything, for that reason, and gives back what outlives it.
     ShutDown {
-        why: Fault,
-        kept: oneshot::Sender<Vec<(SessionKey, Kept)>>,
+        why: CallFault,
+        kept: oneshot::Sender<Vec<(SessionKey, SessionSnapshot)>>,
     },
     /// Its sessions are there now.
     Moved {
@@ -189,34 +190,34 @@ pub enum Command {
 }
 
 /// The beginning of what a request gets.
-pub enum Head {
-    Answer(Answer),
-    Stream(StreamKey, Reader),
+pub enum ReplyHead {
+    Answer(LinkAnswer),
+    Stream(StreamKey, OutletReader),
     Accepted,
     /// The call would have to wait here for a person's answer to another one: find another link.
     Elsewhere(Message),
-    Refused(Refusal),
+    Refused(LinkRefusal),
 }
 
 /// Waits for a link's reply. Dropped before it came, which is how a client's leaving looks, it says so.
-pub struct Reply {
-    head: oneshot::Receiver<Head>,
+pub struct LinkReply {
+    head: oneshot::Receiver<ReplyHead>,
     link: LinkHandle,
     came: bool,
 }
 
 #[derive(Clone)]
 pub struct LinkHandle {
-    pub commands: mpsc::Sender<Command>,
+    pub commands: mpsc::Sender<LinkCommand>,
     /// What leads back here from a `requestState`.
     pub number: u64,
-    pub parked: Parked,
-    pub vitals: Arc<Vitals>,
+    pub parked: ParkedSince,
+    pub vitals: Arc<LinkVitals>,
 }
 
 /// Since when a link's call waits for its client's answer, and others would have to wait with it.
 #[derive(Clone)]
-pub struct Parked {
+pub struct ParkedSince {
     /// Milliseconds since the link was made, plus one; 0 while it does not.
     since: Arc<AtomicU64>,
     epoch: Instant,
@@ -225,11 +226,11 @@ pub struct Parked {
 // === impl LinkHandle ===
 
 impl LinkHandle {
-    pub fn spawn(settings: Settings, shared: Arc<Shared>) -> Self {
+    pub fn spawn(settings: LinkSettings, shared: Arc<DestinationState>) -> Self {
         let (commands, mailbox) = mpsc::channel(MAILBOX);
-        let (number, parked) = (settings.number, Parked { since: Arc::default(), epoch: Instant::now() });
-        let vitals = Vitals::new(&settings);
-        let driver = Driver::new(settings, shared, commands.downgrade(), parked.clone(), vitals.clone());
+        let (number, parked) = (settings.number, ParkedSince { since: Arc::default(), epoch: Instant::now() });
+        let vitals = LinkVitals::new(&settings);
+        let driver = LinkDriver::new(settings, shared, commands.downgrade(), parked.clone(), vitals.clone());
         tokio::spawn(driver.run(mailbox));
         Self { commands, number, parked, vitals }
     }
@@ -237,32 +238,32 @@ impl LinkHandle {
 
 // === impl Reply ===
 
-impl Reply {
-    pub fn new(head: oneshot::Receiver<Head>, link: LinkHandle) -> Self {
+impl LinkReply {
+    pub fn new(head: oneshot::Receiver<ReplyHead>, link: LinkHandle) -> Self {
         Self { head, link, came: false }
     }
 
     /// `None` if the link is gone.
-    pub async fn head(mut self) -> Option<Head> {
+    pub async fn head(mut self) -> Option<ReplyHead> {
         let head = (&mut self.head).await;
         self.came = true;
         head.ok()
     }
 }
 
-impl Drop for Reply {
+impl Drop for LinkReply {
     fn drop(&mut self) {
         if !self.came {
             // A full mailbox is no loss: the link looks for leavers with every keep-alive.
             self.head.close();
-            let _ = self.link.commands.try_send(Command::Left);
+            let _ = self.link.commands.try_send(LinkCommand::Left);
         }
     }
 }
 
 // === impl Parked ===
 
-impl Parked {
+impl ParkedSince {
     /// How long that has been so; `None` if it is not.
     pub fn age(&self) -> Option<Duration> {
         match self.since.load(Ordering::Relaxed) {

@@ -5,16 +5,16 @@ use std::time::Instant;
 use prism_core::{mcp::link::StreamKey, mesh::PENDING};
 use tokio::sync::oneshot;
 
-use super::Driver;
-use crate::drive::reach::{Line, Open, Reach, Ringing, StreamId};
+use super::LinkDriver;
+use crate::drive::reach::{LinkSender, OpenedStream, RingTarget, StreamId, StreamObserver};
 
-impl Driver {
-    pub(super) fn ring(&mut self, to: &Ringing, rung: oneshot::Sender<bool>, now: Instant) {
+impl LinkDriver {
+    pub(super) fn ring(&mut self, to: &RingTarget, rung: oneshot::Sender<bool>, now: Instant) {
         // What was to be sent before it is sent before it.
         self.act(now);
         let told = match to {
-            Ringing::Session(key) => self.machine.ring(*key, PENDING),
-            Ringing::Uri(uri) => self.machine.ring_listens(uri),
+            RingTarget::Session(key) => self.machine.ring(*key, PENDING),
+            RingTarget::Uri(uri) => self.machine.ring_listens(uri),
         };
         self.act(now);
         // A stream that did not take it is no more.
@@ -32,8 +32,8 @@ impl Driver {
             return;
         }
         open.told = true;
-        let (link, session) = (Line::new(self.commands.clone()), open.key);
-        reach.stream_opened(Open { link, stream: StreamId { link: self.number, stream }, session, uris });
+        let (link, session) = (LinkSender::new(self.commands.clone()), open.key);
+        reach.stream_opened(OpenedStream { link, stream: StreamId { link: self.number, stream }, session, uris });
     }
 
     pub(super) fn tell_closed(&self, stream: StreamKey, told: bool) {
@@ -42,7 +42,7 @@ impl Driver {
         }
     }
 
-    pub(super) fn tell(&self, what: impl FnOnce(&dyn Reach)) {
+    pub(super) fn tell(&self, what: impl FnOnce(&dyn StreamObserver)) {
         if let Some(reach) = self.shared.reach() {
             what(&**reach);
         }

@@ -8,19 +8,19 @@ use std::{
     time::{Duration, Instant},
 };
 
-use super::Driver;
+use super::LinkDriver;
 
 /// Between two times. The first one is at once: a client that was told so may rely on it the next moment.
 const PAUSE: Duration = Duration::from_millis(50);
 
 #[derive(Default)]
-pub(super) struct Saving {
+pub(super) struct SaveSchedule {
     at: Option<Instant>,
     last: Option<Instant>,
     busy: Arc<AtomicBool>,
 }
 
-impl Saving {
+impl SaveSchedule {
     /// When it is to be done next, if there is anything to do.
     pub(super) fn due(&self) -> Option<Instant> {
         self.at
@@ -33,7 +33,7 @@ impl Saving {
     }
 }
 
-impl Driver {
+impl LinkDriver {
     /// Has what has changed written down, when it is time.
     pub(super) fn save(&mut self, now: Instant) {
         if self.saving.at.is_none_or(|at| at > now) {

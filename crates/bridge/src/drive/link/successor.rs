@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use prism_core::mcp::{Refusal, link::SessionKey};
+use prism_core::mcp::{LinkRefusal, link::SessionKey};
 use uuid::Uuid;
 
-use super::{Command, Driver, Head};
-use crate::drive::{Destination, LinkHandle, sessions::Role};
+use super::{LinkCommand, LinkDriver, ReplyHead};
+use crate::drive::{Destination, LinkHandle, sessions::SessionRole};
 
 /// Commands that wait until the sessions have moved. Beyond it they are refused: that takes a moment, and who is refused
 /// is told to try again.
@@ -14,25 +14,25 @@ const MAX_WAITING: usize = 1024;
 
 /// Where the sessions of a link are.
 #[derive(Default)]
-pub(super) enum Successor {
+pub(super) enum LinkSuccessor {
     /// Here.
     #[default]
     None,
     /// On their way.
-    Awaited(Vec<Command>),
+    Awaited(Vec<LinkCommand>),
     Known(Arc<Destination>),
 }
 
-impl Driver {
+impl LinkDriver {
     /// The sessions are about to move.
     pub(super) fn await_successor(&mut self) {
-        self.successor = Successor::Awaited(Vec::new());
+        self.successor = LinkSuccessor::Awaited(Vec::new());
     }
 
     /// They have moved.
     pub(super) fn moved(&mut self, to: Arc<Destination>) {
-        let before = std::mem::replace(&mut self.successor, Successor::Known(to));
-        if let Successor::Awaited(waiting) = before {
+        let before = std::mem::replace(&mut self.successor, LinkSuccessor::Known(to));
+        if let LinkSuccessor::Awaited(waiting) = before {
             for command in waiting {
                 drop(self.redirect(command));
             }
@@ -40,31 +40,31 @@ impl Driver {
     }
 
     /// Sends a command on to where it belongs now. Gives it back if that is here.
-    pub(super) fn redirect(&mut self, command: Command) -> Option<Command> {
+    pub(super) fn redirect(&mut self, command: LinkCommand) -> Option<LinkCommand> {
         // What is about this very link is.
         let own = matches!(
             command,
-            Command::Left
-                | Command::StreamGone { .. }
-                | Command::Exited { .. }
-                | Command::Probe { .. }
-                | Command::ShutDown { .. }
-                | Command::Moved { .. }
+            LinkCommand::Left
+                | LinkCommand::StreamGone { .. }
+                | LinkCommand::Exited { .. }
+                | LinkCommand::Probe { .. }
+                | LinkCommand::ShutDown { .. }
+                | LinkCommand::Moved { .. }
         );
         match &mut self.successor {
             _ if own => return Some(command),
-            Successor::None => return Some(command),
-            Successor::Awaited(waiting) if waiting.len() < MAX_WAITING => waiting.push(command),
-            Successor::Awaited(_) => refuse(command),
-            Successor::Known(to) => {
+            LinkSuccessor::None => return Some(command),
+            LinkSuccessor::Awaited(waiting) if waiting.len() < MAX_WAITING => waiting.push(command),
+            LinkSuccessor::Awaited(_) => refuse(command),
+            LinkSuccessor::Known(to) => {
                 let session = |key: &SessionKey| self.shared.sessions().get(&Uuid::from_u128(key.0));
                 let link = match &command {
-                    Command::Call { key: None, .. } => Some(to.stateless_link()),
-                    Command::Call { key: Some(key), .. }
-                    | Command::Tell { key: Some(key), .. }
-                    | Command::Batch { key, .. }
-                    | Command::Listen { key, .. }
-                    | Command::Close { key, .. } => session(key).map(|entry| entry.link.clone()),
+                    LinkCommand::Call { key: None, .. } => Some(to.stateless_link()),
+                    LinkCommand::Call { key: Some(key), .. }
+                    | LinkCommand::Tell { key: Some(key), .. }
+                    | LinkCommand::Batch { key, .. }
+                    | LinkCommand::Listen { key, .. }
+                    | LinkCommand::Close { key, .. } => session(key).map(|entry| entry.link.clone()),
                     _ => None,
                 };
                 match link.filter(|link| !self.is(link)) {
@@ -80,8 +80,8 @@ impl Driver {
     /// Whether a session goes on elsewhere: one that a client came to this very destination with.
     pub(super) fn moves(&self, key: SessionKey) -> bool {
         let entry = || self.shared.sessions().get(&Uuid::from_u128(key.0));
-        matches!(self.successor, Successor::Awaited(_))
-            && entry().is_some_and(|entry| matches!(entry.role, Role::Direct))
+        matches!(self.successor, LinkSuccessor::Awaited(_))
+            && entry().is_some_and(|entry| matches!(entry.role, SessionRole::Direct))
     }
 
     fn is(&self, link: &LinkHandle) -> bool {
@@ -89,19 +89,19 @@ impl Driver {
     }
 }
 
-fn refuse(command: Command) {
+fn refuse(command: LinkCommand) {
     let (reply, refusal) = match command {
         // Its session was not one that could move.
-        Command::Call { key: Some(_), reply, .. } | Command::Batch { reply, .. } | Command::Listen { reply, .. } => {
-            (reply, Refusal::UnknownSession)
-        }
-        Command::Call { reply, .. }
-        | Command::Open { reply, .. }
-        | Command::OpenPlain { reply, .. }
-        | Command::Ask { reply, .. }
-        | Command::Attend { reply, .. }
-        | Command::Post { reply, .. } => (reply, Refusal::Closed),
+        LinkCommand::Call { key: Some(_), reply, .. }
+        | LinkCommand::Batch { reply, .. }
+        | LinkCommand::Listen { reply, .. } => (reply, LinkRefusal::UnknownSession),
+        LinkCommand::Call { reply, .. }
+        | LinkCommand::Open { reply, .. }
+        | LinkCommand::OpenPlain { reply, .. }
+        | LinkCommand::Ask { reply, .. }
+        | LinkCommand::Attend { reply, .. }
+        | LinkCommand::Post { reply, .. } => (reply, LinkRefusal::Closed),
         _ => return,
     };
-    drop(reply.send(Head::Refused(refusal)));
+    drop(reply.send(ReplyHead::Refused(refusal)));
 }

@@ -3,27 +3,27 @@
 use std::time::Instant;
 
 use super::{
-    Accepts, Action, Answer, Exchange, ExchangeOwner, Fault, Link, MAX_CALLS_PER_SESSION, MAX_HELD, Modern, Refusal,
-    ReplyRoute, SessionKey, StreamKey, WireId,
+    AcceptedFormats, CallFault, Exchange, ExchangeOwner, Link, LinkAction, LinkAnswer, LinkRefusal,
+    MAX_CALLS_PER_SESSION, MAX_HELD, Modern, ReplyRoute, SessionKey, StreamKey, WireId,
     exchange::{ExchangeOutcome, RequestClient, RequestStanding},
     lifecycle::LinkPhase,
 };
 use crate::{
-    mcp::{Method, Names, era::Era},
-    wire::{Chain, Kind, Message, envelope, splice::around, text},
+    mcp::{MemberNames, Method, era::Era},
+    wire::{ByteChain, Message, MessageKind, envelope, splice::around, text},
 };
 
 impl Link {
-    /// Takes a client's request. The answer comes as an [`Action`] under the returned id. `names` are for a client of the
+    /// Takes a client's request. The answer comes as an [`LinkAction`] under the returned id. `names` are for a client of the
     /// hub's whose session does not say them.
     pub fn call(
         &mut self,
         session: Option<SessionKey>,
         message: Message,
-        accepts: Accepts,
-        names: Option<Names>,
+        accepts: AcceptedFormats,
+        names: Option<MemberNames>,
         now: Instant,
-    ) -> Result<WireId, Refusal> {
+    ) -> Result<WireId, LinkRefusal> {
         self.admit(session)?;
         let session_of = session.and_then(|key| self.sessions.get(&key));
         let reply = match session_of {
@@ -37,8 +37,8 @@ impl Link {
     }
 
     /// Asks for a list as a session would, for the hub to look at. The session hears nothing of it.
-    pub fn fetch(&mut self, session: SessionKey, message: Message, now: Instant) -> Result<WireId, Refusal> {
-        let accepts = Accepts { json: true, events: false, by_method: false };
+    pub fn fetch(&mut self, session: SessionKey, message: Message, now: Instant) -> Result<WireId, LinkRefusal> {
+        let accepts = AcceptedFormats { json: true, events: false, by_method: false };
         let id = self.call(Some(session), message, accepts, None, now)?;
         self.mark_fetch(id);
         Ok(id)
@@ -59,18 +59,18 @@ impl Link {
         messages: Vec<Message>,
         by_method: bool,
         now: Instant,
-    ) -> Result<Option<StreamKey>, Refusal> {
+    ) -> Result<Option<StreamKey>, LinkRefusal> {
         self.admit(Some(key))?;
         let (calls, tellings): (Vec<_>, Vec<_>) =
-            messages.into_iter().partition(|message| matches!(message.kind(), Kind::Request(_)));
+            messages.into_iter().partition(|message| matches!(message.kind(), MessageKind::Request(_)));
         let mut stream = None;
         if !calls.is_empty() {
             let opened = self.next_stream(now);
-            let session = self.sessions.get_mut(&key).ok_or(Refusal::UnknownSession)?;
+            let session = self.sessions.get_mut(&key).ok_or(LinkRefusal::UnknownSession)?;
             let track = session.open_post(opened, calls.len(), by_method, &mut self.actions);
             stream = Some(opened);
             for message in calls {
-                let accepts = Accepts { json: false, events: true, by_method };
+                let accepts = AcceptedFormats { json: false, events: true, by_method };
                 let client = RequestClient { session: Some(key), accepts, names: None };
                 let id = self.enter(client, &message, ReplyRoute::Track(track), None, now);
                 self.dispatch_or_hold(id, message, now);
@@ -82,18 +82,18 @@ impl Link {
         Ok(stream)
     }
 
-    pub(super) fn admit(&self, session: Option<SessionKey>) -> Result<(), Refusal> {
+    pub(super) fn admit(&self, session: Option<SessionKey>) -> Result<(), LinkRefusal> {
         if let Some(key) = session {
-            let session = self.sessions.get(&key).ok_or(Refusal::UnknownSession)?;
+            let session = self.sessions.get(&key).ok_or(LinkRefusal::UnknownSession)?;
             if session.calls >= MAX_CALLS_PER_SESSION {
-                return Err(Refusal::Busy);
+                return Err(LinkRefusal::Busy);
             }
         }
         if self.is_stuck() {
-            return Err(Refusal::Stuck);
+            return Err(LinkRefusal::Stuck);
         }
         if self.held.len() >= MAX_HELD {
-            return Err(Refusal::Busy);
+            return Err(LinkRefusal::Busy);
         }
         Ok(())
     }
@@ -108,7 +108,7 @@ impl Link {
     ) -> WireId {
         let id = self.next_id();
         let method = match message.kind() {
-            Kind::Request(method) => method,
+            MessageKind::Request(method) => method,
             _ => Method::Other,
         };
         // The name is only of interest where questions are counted.
@@ -153,7 +153,7 @@ impl Link {
     pub(super) fn dispatch_or_hold(&mut self, id: WireId, message: Message, now: Instant) {
         match (self.phase, message.kind()) {
             // A ping asks whether we are there (mcp-eras 6, check 46).
-            (_, Kind::Request(Method::Ping)) => self.dispatch(id, message, now),
+            (_, MessageKind::Request(Method::Ping)) => self.dispatch(id, message, now),
             (LinkPhase::Up, _) => {
                 let is_others_turn = self.must_wait(id);
                 if !is_others_turn && !self.awaits_floor(id, now) {
@@ -178,7 +178,7 @@ impl Link {
 
     /// Sends a call to the server, or answers it where it is ours to answer.
     pub(super) fn dispatch(&mut self, id: WireId, message: Message, now: Instant) {
-        let Kind::Request(method) = message.kind() else { return };
+        let MessageKind::Request(method) = message.kind() else { return };
         if self.exchanges.get(&id.0).is_some_and(|e| e.modern().is_some()) {
             return self.dispatch_modern(id, method, message, now);
         }
@@ -205,16 +205,16 @@ impl Link {
     /// Takes a client's notification, or its answer to a question (B-05).
     pub fn tell(&mut self, key: Option<SessionKey>, message: Message, now: Instant) {
         match message.kind() {
-            Kind::Response => self.answer_question(key, &message, now),
-            Kind::Notification(Method::Cancelled) => self.cancel(key, &message, now),
-            Kind::Notification(Method::Progress) => self.client_progress(key, &message),
+            MessageKind::Response => self.answer_question(key, &message, now),
+            MessageKind::Notification(Method::Cancelled) => self.cancel(key, &message, now),
+            MessageKind::Notification(Method::Progress) => self.client_progress(key, &message),
             // The handshake with the server is ours.
-            Kind::Notification(Method::Initialized) => {}
+            MessageKind::Notification(Method::Initialized) => {}
             // One that wants no answer is no call, and some server might take it for one.
-            Kind::Notification(Method::ToolsCall) => {}
+            MessageKind::Notification(Method::ToolsCall) => {}
             // Between several clients nothing says whose roots changed, or whom an unknown note is about; and the
             // modern era has no such notes.
-            Kind::Notification(_)
+            MessageKind::Notification(_)
                 if self.settings.alone
                     && self.phase == LinkPhase::Up
                     && self.era() == Era::Legacy
@@ -250,7 +250,7 @@ impl Link {
     }
 
     /// Tells the server to stop working on a call, and its client why; nothing, if it was the client who said so.
-    pub(super) fn stop_call(&mut self, id: WireId, fault: Option<Fault>, now: Instant) {
+    pub(super) fn stop_call(&mut self, id: WireId, fault: Option<CallFault>, now: Instant) {
         // One that was not sent yet never is.
         self.held.retain(|(held, _)| *held != id);
         self.withdraw_asked(id);
@@ -323,7 +323,7 @@ impl Link {
             return self.handle_own_response(id, &message, now);
         };
         if let Some(tool) = name.take() {
-            self.actions.push_back(Action::Answered { tool });
+            self.actions.push_back(LinkAction::Answered { tool });
         }
         let own = own.clone();
         let whole = reply == ReplyRoute::Held && accepts.json;
@@ -346,7 +346,8 @@ impl Link {
         } else if whole {
             // The common case: nothing came before the answer, and it leaves as it came.
             self.retire(id);
-            self.actions.push_back(Action::Answer(id, Answer::Message(Chain::spliced(&message, span, &own))));
+            self.actions
+                .push_back(LinkAction::Answer(id, LinkAnswer::Message(ByteChain::spliced(&message, span, &own))));
             if self.sessions.is_empty() {
                 self.settle(now);
             }
@@ -364,11 +365,11 @@ impl Link {
         match exchange.method {
             // The shell wants to know whether there is one, not what it says. A refused ping is a sign of life, too.
             Method::ToolsList if exchange.reply == ReplyRoute::Held && message.failed() => {
-                let fault = Fault::Refused { why: "it answers `tools/list` with an error".to_owned() };
-                self.actions.push_back(Action::Answer(id, Answer::Fault { fault, id: Box::default() }));
+                let fault = CallFault::Refused { why: "it answers `tools/list` with an error".to_owned() };
+                self.actions.push_back(LinkAction::Answer(id, LinkAnswer::Fault { fault, id: Box::default() }));
             }
             _ if exchange.reply == ReplyRoute::Held => {
-                self.actions.push_back(Action::Answer(id, Answer::Message(Chain::default())));
+                self.actions.push_back(LinkAction::Answer(id, LinkAnswer::Message(ByteChain::default())));
             }
             Method::Initialize => self.greeted(message, now),
             Method::Discover => self.discovered(message, now),
@@ -403,7 +404,7 @@ impl Link {
         }
         if let Ok(ToolPage { result }) = serde_json::from_slice::<ToolPage>(message.bytes()) {
             let tools = result.tools.into_iter().map(|tool| tool.name).collect();
-            self.actions.push_back(Action::Listed { tools, whole: result.next_cursor.is_none() });
+            self.actions.push_back(LinkAction::Listed { tools, whole: result.next_cursor.is_none() });
         }
     }
 }

@@ -1,11 +1,11 @@
 //! How a link is, for those who look at it from outside.
 
-use super::{Fault, Link, LinkPhase, SessionKey, Settings};
+use super::{CallFault, Link, LinkPhase, LinkSettings, SessionKey};
 
 /// What a link has to do, and whether its server is there to do it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Condition {
-    pub state: State,
+pub struct LinkCondition {
+    pub state: LinkState,
     pub sessions: usize,
     /// Clients' calls that the server has not answered.
     pub calls: usize,
@@ -13,7 +13,7 @@ pub struct Condition {
 
 /// What a link's server is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub enum LinkState {
     /// There is none, and none is wanted.
     Down,
     /// It was stopped because nobody used it. Its sessions go on, and the next call starts it.
@@ -30,7 +30,7 @@ pub enum State {
 #[derive(Debug, Default)]
 pub(super) struct Fate {
     /// Why the last one was given up, if none has been up since.
-    pub(super) failed: Option<Fault>,
+    pub(super) failed: Option<CallFault>,
     /// What the shell knows of why it does not start, and what it was heard to say meanwhile.
     explained: Option<String>,
     overheard: Option<String>,
@@ -43,26 +43,26 @@ impl Fate {
     }
 
     /// Says why there is none: in the shell's words, which knows more, if it has any.
-    pub(super) fn told(&self, why: &str) -> Fault {
+    pub(super) fn told(&self, why: &str) -> CallFault {
         match (&self.explained, &self.overheard) {
-            (Some(said), _) => Fault::DoesNotStart { said: said.clone() },
-            (None, Some(heard)) => Fault::Unavailable { why: format!("{why}; {heard}") },
-            (None, None) => Fault::Unavailable { why: why.to_owned() },
+            (Some(said), _) => CallFault::DoesNotStart { said: said.clone() },
+            (None, Some(heard)) => CallFault::Unavailable { why: format!("{why}; {heard}") },
+            (None, None) => CallFault::Unavailable { why: why.to_owned() },
         }
     }
 }
 
 impl Link {
     /// How the link is.
-    pub fn condition(&self) -> Condition {
-        Condition {
+    pub fn condition(&self) -> LinkCondition {
+        LinkCondition {
             state: match self.phase {
-                LinkPhase::Starting { .. } => State::Starting,
-                LinkPhase::Up => State::Up,
-                LinkPhase::Restarting { .. } => State::Restarting,
-                LinkPhase::Asleep => State::Asleep,
-                LinkPhase::Down if self.fate.failed.is_some() => State::Failed,
-                LinkPhase::Down => State::Down,
+                LinkPhase::Starting { .. } => LinkState::Starting,
+                LinkPhase::Up => LinkState::Up,
+                LinkPhase::Restarting { .. } => LinkState::Restarting,
+                LinkPhase::Asleep => LinkState::Asleep,
+                LinkPhase::Down if self.fate.failed.is_some() => LinkState::Failed,
+                LinkPhase::Down => LinkState::Down,
             },
             sessions: self.sessions.len(),
             calls: self.calls,
@@ -70,7 +70,7 @@ impl Link {
     }
 
     /// Goes on with other limits. What is under way keeps the deadline that it has.
-    pub fn limit(&mut self, to: &Settings) {
+    pub fn limit(&mut self, to: &LinkSettings) {
         self.settings.request_timeout = to.request_timeout;
         self.settings.max_request_time = to.max_request_time;
         self.settings.start_timeout = to.start_timeout;
@@ -82,7 +82,7 @@ impl Link {
     }
 
     /// Why the server was given up, if none has been up since.
-    pub fn failure(&self) -> Option<&Fault> {
+    pub fn failure(&self) -> Option<&CallFault> {
         self.fate.failed.as_ref()
     }
 

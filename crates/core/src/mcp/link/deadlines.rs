@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Exchange, ExchangeOwner, Fault, Link, Method, ReplyRoute, SessionKey, WireId};
+use super::{CallFault, Exchange, ExchangeOwner, Link, Method, ReplyRoute, SessionKey, WireId};
 
 /// How long the stream of a call may be without its client, where leaving is cancelling. One that lost it by accident is
 /// back within seconds.
@@ -47,7 +47,7 @@ impl Link {
         }
         let deserted = exchange.reply_is_deserted(&self.sessions);
         if deserted && self.settings.leaving_cancels {
-            return self.stop_call(id, Some(Fault::Deserted), now);
+            return self.stop_call(id, Some(CallFault::Deserted), now);
         }
         // While a person is asked, the clock stands still, up to the hard limit.
         let asked = exchange.session().and_then(|key| self.sessions.get(&key)).is_some_and(|s| !s.questions.is_empty());
@@ -56,9 +56,9 @@ impl Link {
             return;
         }
         let fault = match exchange.latest <= now {
-            _ if deserted && exchange.method == Method::Initialize => Fault::Deserted,
-            true => Fault::Timeout { after: self.settings.max_request_time, setting: "max_request_time" },
-            false => Fault::Timeout { after: timeout, setting: "request_timeout" },
+            _ if deserted && exchange.method == Method::Initialize => CallFault::Deserted,
+            true => CallFault::Timeout { after: self.settings.max_request_time, setting: "max_request_time" },
+            false => CallFault::Timeout { after: timeout, setting: "request_timeout" },
         };
         if let Some(at) = self.held.iter().position(|(held, _)| *held == id) {
             self.held.remove(at);

@@ -5,14 +5,14 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use super::{
-    Action, Answer, Exchange, ExchangeOwner, Fault, Link, ReplyRoute, SessionKey, StreamKey, WireId,
+    CallFault, Exchange, ExchangeOwner, Link, LinkAction, LinkAnswer, ReplyRoute, SessionKey, StreamKey, WireId,
     exchange::{ExchangeOutcome, RequestStanding},
     fault::error_body,
     ghosts::MOMENT,
 };
 use crate::{
-    mcp::{Method, replay::What},
-    wire::{Chain, frame, text},
+    mcp::{Method, replay::ReplayKind},
+    wire::{ByteChain, frame, text},
 };
 
 /// An answer in our words. The code, if it is an error and the client's era is the one where codes are statuses.
@@ -48,7 +48,7 @@ impl Link {
     /// Refuses a call of the modern era, where the code decides the status.
     pub(super) fn refuse_modern(&mut self, id: WireId, code: i32, message: &str, data: &str, now: Instant) {
         let Some(ExchangeOwner::Client { id: own, .. }) = self.exchanges.get(&id.0).map(|e| &e.owner) else { return };
-        let message = crate::wire::members::Quoted(message);
+        let message = crate::wire::members::JsonString(message);
         let data = if data.is_empty() { String::new() } else { format!(r#","data":{data}"#) };
         let body = text::error(own, format_args!(r#"{{"code":{code},"message":{message}{data}}}"#));
         self.finish_told(id, TranslatedAnswer { body, code: Some(code) }, now);
@@ -59,8 +59,8 @@ impl Link {
         match code {
             Some(code) if self.exchanges.get(&id.0).is_some_and(|e| e.reply == ReplyRoute::Held) => {
                 self.retire(id);
-                let body = Chain::from(Bytes::from(body));
-                self.actions.push_back(Action::Answer(id, Answer::Error { code, body }));
+                let body = ByteChain::from(Bytes::from(body));
+                self.actions.push_back(LinkAction::Answer(id, LinkAnswer::Error { code, body }));
                 if self.sessions.is_empty() {
                     self.settle(now);
                 }
@@ -78,19 +78,19 @@ impl Link {
         let Some(exchange) = self.retire(id) else { return };
         match exchange.reply {
             ReplyRoute::Held => {
-                let answer = Answer::Message(Chain::from(Bytes::from(parts.concat())));
-                self.actions.push_back(Action::Answer(id, answer));
+                let answer = LinkAnswer::Message(ByteChain::from(Bytes::from(parts.concat())));
+                self.actions.push_back(LinkAction::Answer(id, answer));
             }
             ReplyRoute::Track(track) => {
                 if let Some(session) = exchange.session().and_then(|key| self.sessions.get_mut(&key)) {
                     let strict = self.settings.strict_streams;
-                    session.send_on_track(track, parts, What::Message, strict, &mut self.actions);
+                    session.send_on_track(track, parts, ReplayKind::Message, strict, &mut self.actions);
                     session.finish_post(track, now, &mut self.actions);
                 }
             }
             ReplyRoute::Bare(stream) => {
                 self.push_bare(&exchange, stream, parts);
-                self.actions.push_back(Action::End(stream));
+                self.actions.push_back(LinkAction::End(stream));
             }
             ReplyRoute::Left | ReplyRoute::Nobody | ReplyRoute::Parked => {}
         }
@@ -100,7 +100,7 @@ impl Link {
     }
 
     /// Tells a call's client what went wrong, and forgets the call.
-    pub(super) fn fail(&mut self, id: WireId, fault: Fault, now: Instant) {
+    pub(super) fn fail(&mut self, id: WireId, fault: CallFault, now: Instant) {
         self.withdraw_asked(id);
         self.lost_flight(id, now);
         let Some(exchange) = self.exchanges.get(&id.0) else { return };
@@ -110,7 +110,7 @@ impl Link {
         };
         if exchange.reply == ReplyRoute::Held {
             self.retire(id);
-            self.actions.push_back(Action::Answer(id, Answer::Fault { fault, id: own }));
+            self.actions.push_back(LinkAction::Answer(id, LinkAnswer::Fault { fault, id: own }));
         } else if exchange.reply == ReplyRoute::Parked {
             self.keep_outcome(id, ExchangeOutcome::Fault(fault));
         } else {
@@ -121,7 +121,7 @@ impl Link {
 
     /// Lets a call's client go, with a fault or, when it cancelled, with nothing. The server may still work on it, so
     /// it counts until the answer comes or the moment is over.
-    pub(super) fn abandon(&mut self, id: WireId, fault: Option<Fault>, now: Instant) {
+    pub(super) fn abandon(&mut self, id: WireId, fault: Option<CallFault>, now: Instant) {
         self.lost_flight(id, now);
         let Some(exchange) = self.exchanges.get_mut(&id.0) else { return };
         let ExchangeOwner::Client { session, id: own, .. } = &exchange.owner else { return };
@@ -136,16 +136,16 @@ impl Link {
         match reply {
             ReplyRoute::Held => {
                 let answer = match fault {
-                    Some(fault) => Answer::Fault { fault, id: own },
-                    None => Answer::Cancelled { id: own },
+                    Some(fault) => LinkAnswer::Fault { fault, id: own },
+                    None => LinkAnswer::Cancelled { id: own },
                 };
-                self.actions.push_back(Action::Answer(id, answer));
+                self.actions.push_back(LinkAction::Answer(id, answer));
             }
             ReplyRoute::Track(track) => {
                 if let Some(session) = key.and_then(|key| self.sessions.get_mut(&key)) {
                     if !parts.is_empty() {
                         let strict = self.settings.strict_streams;
-                        session.send_on_track(track, &parts, What::Message, strict, &mut self.actions);
+                        session.send_on_track(track, &parts, ReplayKind::Message, strict, &mut self.actions);
                     }
                     session.finish_post(track, now, &mut self.actions);
                 }
@@ -153,9 +153,9 @@ impl Link {
             ReplyRoute::Bare(stream) => {
                 if !parts.is_empty() {
                     let bytes = super::exchange::named(frame::event(None, &parts), by_method);
-                    self.actions.push_back(Action::Event { stream, number: 0, bytes });
+                    self.actions.push_back(LinkAction::Event { stream, number: 0, bytes });
                 }
-                self.actions.push_back(Action::End(stream));
+                self.actions.push_back(LinkAction::End(stream));
             }
             ReplyRoute::Left | ReplyRoute::Nobody | ReplyRoute::Parked => {}
         }
@@ -176,7 +176,7 @@ impl Link {
             return false;
         }
         let stream = self.next_stream(now);
-        self.actions.push_back(Action::Stream(id, stream));
+        self.actions.push_back(LinkAction::Stream(id, stream));
         let reply = match key.and_then(|key| self.sessions.get_mut(&key)) {
             Some(session) => ReplyRoute::Track(session.open_post(stream, 1, accepts.by_method, &mut self.actions)),
             None => ReplyRoute::Bare(stream),
@@ -190,7 +190,7 @@ impl Link {
     /// Sends something on the stream of a client without a session: it has no number, for nobody can resume it.
     pub(super) fn push_bare(&mut self, exchange: &Exchange, stream: StreamKey, parts: &[&[u8]]) {
         let bytes = exchange.named(frame::event(None, parts));
-        self.actions.push_back(Action::Event { stream, number: 0, bytes });
+        self.actions.push_back(LinkAction::Event { stream, number: 0, bytes });
     }
 
     /// One call less is waited for.

@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use super::{Accepts, Fault, SessionKey, StreamKey, patience::CallProgress, rounds::Rounds};
+use super::{AcceptedFormats, CallFault, SessionKey, StreamKey, patience::CallProgress, rounds::Rounds};
 use crate::{
-    mcp::{Method, Names, modern::Envelope, session::Session},
+    mcp::{MemberNames, Method, modern::ClientMeta, session::Session},
     numbers::NumberMap,
     wire::{Message, frame},
 };
@@ -50,10 +50,10 @@ pub(super) enum ExchangeOwner {
         session: Option<SessionKey>,
         id: Box<str>,
         token: Option<Box<str>>,
-        accepts: Accepts,
+        accepts: AcceptedFormats,
         name: Option<Box<str>>,
         /// How its client calls what the server has, where that is not as the server does.
-        names: Option<Names>,
+        names: Option<MemberNames>,
         /// What a call of the modern era brings with it.
         modern: Option<Box<Modern>>,
     },
@@ -64,7 +64,7 @@ pub(super) enum ExchangeOwner {
 /// A call of the modern era: it stands for itself, and a question to its client is part of its answer.
 #[derive(Debug)]
 pub(super) struct Modern {
-    pub(super) envelope: Envelope,
+    pub(super) envelope: ClientMeta,
     /// The secret under which the call can go on, once its client was asked.
     pub(super) ticket: u128,
     /// Its `Mcp-Param-*` headers, without that prefix.
@@ -95,15 +95,15 @@ pub(super) struct LegacyQuestion {
 #[derive(Debug)]
 pub(super) enum ExchangeOutcome {
     Message(Message),
-    Fault(Fault),
+    Fault(CallFault),
 }
 
 /// Who makes a request.
 #[derive(Clone, Debug)]
 pub(super) struct RequestClient {
     pub(super) session: Option<SessionKey>,
-    pub(super) accepts: Accepts,
-    pub(super) names: Option<Names>,
+    pub(super) accepts: AcceptedFormats,
+    pub(super) names: Option<MemberNames>,
 }
 
 /// Where an exchange's messages go.

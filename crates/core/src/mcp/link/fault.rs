@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// Why a call has no answer of the server's own.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Fault {
+pub enum CallFault {
     /// The server's process ended while it worked on the call.
     Exited,
     /// The server's process was ended, by us, while it worked on the call.
@@ -46,7 +46,7 @@ pub enum Fault {
 
 /// Why an input was not taken at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal {
+pub enum LinkRefusal {
     UnknownSession,
     /// `Last-Event-ID` names no event of this session, or one that is forgotten.
     UnknownEvent,
@@ -58,7 +58,7 @@ pub enum Refusal {
     Closed,
 }
 
-impl Fault {
+impl CallFault {
     /// The JSON-RPC error for a call with this id.
     pub fn body(&self, id: Option<&str>) -> String {
         error_body(id, -32603, &self.message(), Some(self.reason()))
@@ -124,7 +124,7 @@ impl Fault {
     }
 }
 
-impl std::fmt::Display for Fault {
+impl std::fmt::Display for CallFault {
     fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
         f.write_str(&self.message())
     }

@@ -5,15 +5,15 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::{Link, LinkPhase, Method, ReplyRoute, Wire, WireId};
+use super::{Link, LinkPhase, Method, ReplyRoute, UpstreamKind, WireId};
 use crate::{
     mcp::{
-        cache::{CacheKey, Hint, Principal},
+        cache::{CacheHint, CacheKey, Principal},
         era::Era,
-        hello::Class,
+        hello::ClientClass,
         modern,
     },
-    wire::{Kind, Members, Message, splice::around},
+    wire::{Members, Message, MessageKind, splice::around},
 };
 
 /// How long a list of a legacy server is kept, if the server says that it tells of changes.
@@ -32,7 +32,7 @@ pub(super) struct SharedFetch {
 impl Link {
     /// Answers a call from what is kept, or lets it wait for another's answer. Returns whether it did.
     pub(super) fn shares(&mut self, id: WireId, message: &Message, now: Instant) -> bool {
-        let Kind::Request(method) = message.kind() else { return false };
+        let MessageKind::Request(method) = message.kind() else { return false };
         if !method.is_list() && (method != Method::ResourcesRead || self.era() == Era::Legacy) {
             return false;
         }
@@ -59,10 +59,10 @@ impl Link {
     }
 
     /// What the client of a call can answer.
-    fn class_of(&self, id: WireId) -> Class {
-        let Some(exchange) = self.exchanges.get(&id.0) else { return Class::NONE };
+    fn class_of(&self, id: WireId) -> ClientClass {
+        let Some(exchange) = self.exchanges.get(&id.0) else { return ClientClass::NONE };
         let session = || exchange.session().and_then(|key| self.sessions.get(&key)).map(|session| session.class);
-        exchange.modern().map(|modern| modern.envelope.class).or_else(session).unwrap_or(Class::NONE)
+        exchange.modern().map(|modern| modern.envelope.class).or_else(session).unwrap_or(ClientClass::NONE)
     }
 
     /// The server answered a call that others may wait with.
@@ -71,7 +71,7 @@ impl Link {
         let SharedFetch { key, followers, outdated, .. } = self.flights.swap_remove(at);
         if let Some(result) = message.result_span().map(|span| message.text(span)).filter(|_| !outdated) {
             let hint = match self.era() {
-                Era::Modern => Hint::read(result),
+                Era::Modern => CacheHint::read(result),
                 Era::Legacy => self.legacy_hint(key.method),
             };
             if let Some(hint) = hint {
@@ -94,15 +94,15 @@ impl Link {
     /// A call is answered that may have changed any list. Over HTTP that is told on a stream of its own, which may come later,
     /// or come to the session of that call only; through a pipe it has come before.
     pub(super) fn doubt_lists(&mut self) {
-        if self.settings.wire == Wire::Http && self.era() == Era::Legacy {
+        if self.settings.wire == UpstreamKind::Http && self.era() == Era::Legacy {
             self.flights.iter_mut().for_each(|flight| flight.outdated = true);
         }
     }
 
     /// How long a list of a legacy server may be kept: only if it tells of changes here, and not for long even then.
-    fn legacy_hint(&self, method: Method) -> Option<Hint> {
-        let greeting = self.greeting.as_ref().filter(|_| self.settings.wire == Wire::Pipe)?;
-        modern::tells_of_changes(method, greeting).then_some(Hint { ttl: LEGACY_LIST, public: false })
+    fn legacy_hint(&self, method: Method) -> Option<CacheHint> {
+        let greeting = self.greeting.as_ref().filter(|_| self.settings.wire == UpstreamKind::Pipe)?;
+        modern::tells_of_changes(method, greeting).then_some(CacheHint { ttl: LEGACY_LIST, public: false })
     }
 
     fn answer_kept(&mut self, id: WireId, result: &str, left: Option<Duration>, now: Instant) {

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Exchange, Link, ReplyRoute, Wire, WireId};
+use super::{Exchange, Link, ReplyRoute, UpstreamKind, WireId};
 use crate::mcp::era::Era;
 
 /// How long others wait for one that has the floor: longer than one that was cancelled counts as running.
@@ -25,7 +25,7 @@ pub(super) struct Floor {
 impl Link {
     /// Whether a call is alone with what the server logs: over HTTP each is, and on a pipe the one that has the floor.
     pub(super) fn hears_log(&mut self, id: WireId) -> bool {
-        self.settings.wire == Wire::Http || self.takes_floor(id)
+        self.settings.wire == UpstreamKind::Http || self.takes_floor(id)
     }
 
     /// Gives a call the floor, if it is free.
@@ -46,7 +46,7 @@ impl Link {
 
     /// The one call that a modern server on a pipe was told the log level of.
     pub(super) fn log_hearer(&self) -> Option<WireId> {
-        let is_told = self.era() == Era::Modern && self.settings.wire == Wire::Pipe;
+        let is_told = self.era() == Era::Modern && self.settings.wire == UpstreamKind::Pipe;
         self.floor.as_ref().map(|floor| floor.holder).filter(|_| is_told)
     }
 
@@ -55,11 +55,11 @@ impl Link {
         let Some(modern) = exchange.modern().filter(|_| exchange.method.may_ask()) else { return false };
         let logs = modern.envelope.level.is_some();
         match (self.era(), self.settings.wire) {
-            (Era::Modern, Wire::Pipe) => logs,
-            (Era::Modern, Wire::Http) => false,
+            (Era::Modern, UpstreamKind::Pipe) => logs,
+            (Era::Modern, UpstreamKind::Http) => false,
             // Calls that may be asked take turns there, whoever waits for how long; lists do not.
-            (Era::Legacy, Wire::Pipe) => self.exclusive && logs,
-            (Era::Legacy, Wire::Http) => self.exclusive && modern.envelope.class.answers_questions(),
+            (Era::Legacy, UpstreamKind::Pipe) => self.exclusive && logs,
+            (Era::Legacy, UpstreamKind::Http) => self.exclusive && modern.envelope.class.answers_questions(),
         }
     }
 
@@ -68,7 +68,7 @@ impl Link {
         let Some(call) = self.exchanges.get(&id.0).filter(|e| e.modern().is_some()) else { return false };
         let wants = self.wants_floor(call);
         // What a server of the older era logs on a pipe is as well about whatever else runs.
-        let mingles = self.era() == Era::Legacy && self.settings.wire == Wire::Pipe && self.exclusive;
+        let mingles = self.era() == Era::Legacy && self.settings.wire == UpstreamKind::Pipe && self.exclusive;
         let waits = match &mut self.floor {
             Some(floor) if wants || mingles => {
                 // One that was stopped is gone in a moment, however long it took.

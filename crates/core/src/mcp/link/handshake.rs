@@ -9,11 +9,13 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Action, Exchange, ExchangeOwner, Fault, Link, Method, Opening, Wire, lifecycle::LinkPhase};
+use super::{
+    CallFault, EraDiscovery, Exchange, ExchangeOwner, Link, LinkAction, Method, UpstreamKind, lifecycle::LinkPhase,
+};
 use crate::{
     mcp::{
         era::Era,
-        hello::{self, Greeting},
+        hello::{self, ServerGreeting},
         modern,
     },
     wire::{Members, Message},
@@ -26,7 +28,7 @@ const BOTH_WITHIN: Duration = Duration::from_secs(5);
 #[derive(Debug, Default)]
 pub(super) struct EraProbe {
     /// `server/discover` was answered: it speaks the modern era. How it takes `initialize` is not known yet.
-    discovered: Option<Box<Greeting>>,
+    discovered: Option<Box<ServerGreeting>>,
     /// `initialize` was refused, in these words, while the other question is open.
     refused: Option<Box<Message>>,
     /// `server/discover` was sent a second time.
@@ -40,8 +42,8 @@ impl Link {
         self.knock = EraProbe::default();
         self.fate.begin();
         let (discover, initialize) = match self.opening {
-            Opening::Probe => (true, self.settings.wire == Wire::Pipe),
-            Opening::Learned(era) | Opening::Pinned(era) => (era == Era::Modern, era == Era::Legacy),
+            EraDiscovery::Probe => (true, self.settings.wire == UpstreamKind::Pipe),
+            EraDiscovery::Learned(era) | EraDiscovery::Pinned(era) => (era == Era::Modern, era == Era::Legacy),
         };
         if discover {
             self.send_discover(now);
@@ -52,12 +54,12 @@ impl Link {
         self.phase = LinkPhase::Starting { until: self.settings.start_timeout.map(|timeout| now + timeout) };
         // Only who is up can stay up: a start that takes long and fails earns nothing.
         self.up_since = None;
-        self.actions.push_back(Action::Start);
+        self.actions.push_back(LinkAction::Start);
     }
 
     fn send_discover(&mut self, now: Instant) {
         let id = self.next_id();
-        self.output.write_text(&modern::own_request(id.0, Method::Discover, "", modern::Caller::OWN));
+        self.output.write_text(&modern::own_request(id.0, Method::Discover, "", modern::OwnClientMeta::OWN));
         self.exchanges.insert(id.0, Exchange::own(Method::Discover, id.0, None, now));
     }
 
@@ -84,21 +86,23 @@ impl Link {
     pub(super) fn is_spoken_to_modern(&self) -> bool {
         match (self.phase, self.opening) {
             (LinkPhase::Up, _) => self.era() == Era::Modern,
-            (_, Opening::Learned(Era::Modern) | Opening::Pinned(Era::Modern)) => !self.awaits(Method::Initialize),
+            (_, EraDiscovery::Learned(Era::Modern) | EraDiscovery::Pinned(Era::Modern)) => {
+                !self.awaits(Method::Initialize)
+            }
             _ => false,
         }
     }
 
     /// The server answered `server/discover`.
     pub(super) fn discovered(&mut self, message: &Message, now: Instant) {
-        let greeting = Greeting::discovered(message);
+        let greeting = ServerGreeting::discovered(message);
         if greeting.is_some() {
             self.speaks.modern = Some(true);
         }
         if !self.is_opening() {
             // Too late for this child. The next one is spoken to in the modern era, if that is what its clients speak.
-            if greeting.is_some() && self.opening == Opening::Learned(Era::Legacy) {
-                self.opening = Opening::Learned(self.settings.prefers);
+            if greeting.is_some() && self.opening == EraDiscovery::Learned(Era::Legacy) {
+                self.opening = EraDiscovery::Learned(self.settings.prefers);
             }
             return;
         }
@@ -108,7 +112,7 @@ impl Link {
                 // One that only speaks the modern era need not have an answer to the other question.
                 self.phase = LinkPhase::Starting { until: Some(now + BOTH_WITHIN) };
             }
-            Some(greeting) if self.opening == Opening::Probe && self.settings.prefers == Era::Legacy => {
+            Some(greeting) if self.opening == EraDiscovery::Probe && self.settings.prefers == Era::Legacy => {
                 // Its clients are of the other era: it may speak that, too.
                 self.knock.discovered = Some(Box::new(greeting));
                 self.phase = LinkPhase::Starting { until: Some(now + BOTH_WITHIN) };
@@ -131,7 +135,7 @@ impl Link {
         }
         match (self.knock.refused.take(), self.opening) {
             (Some(refused), _) => self.give_up_with(&refused, now),
-            (None, Opening::Pinned(_)) => self.reject(&format!("{why} (era = \"modern\" is set)"), now),
+            (None, EraDiscovery::Pinned(_)) => self.reject(&format!("{why} (era = \"modern\" is set)"), now),
             (None, _) => self.send_initialize(now),
         }
     }
@@ -149,7 +153,7 @@ impl Link {
                 }
                 Some(greeting) => self.is_only_modern(*greeting, now),
                 None if self.awaits(Method::Discover) => self.knock.refused = Some(Box::new(message.clone())),
-                None if self.opening == Opening::Learned(Era::Legacy)
+                None if self.opening == EraDiscovery::Learned(Era::Legacy)
                     && (refuses_the_era(message) || self.speaks.modern == Some(true)) =>
                 {
                     self.knock.refused = Some(Box::new(message.clone()));
@@ -164,14 +168,14 @@ impl Link {
             // It has just been bound to the old era.
             return self.start_as(Era::Modern, now);
         }
-        match Greeting::read(message) {
+        match ServerGreeting::read(message) {
             Ok(greeting) => self.establish(greeting, now),
             Err(error) => self.reject(&error.to_string(), now),
         }
     }
 
     /// It speaks the modern era, and refused the other.
-    fn is_only_modern(&mut self, greeting: Greeting, now: Instant) {
+    fn is_only_modern(&mut self, greeting: ServerGreeting, now: Instant) {
         if !self.may_be_bound() {
             self.speaks.legacy = Some(false);
         }
@@ -180,14 +184,14 @@ impl Link {
 
     /// Whether one question may have been refused only because the same process had read the other first.
     fn may_be_bound(&self) -> bool {
-        self.opening == Opening::Probe && self.settings.wire == Wire::Pipe
+        self.opening == EraDiscovery::Probe && self.settings.wire == UpstreamKind::Pipe
     }
 
     /// Starts a server again that speaks the modern era, to ask in one way only.
     fn start_as(&mut self, era: Era, now: Instant) {
-        self.opening = Opening::Learned(era);
-        self.forget_child(Fault::Exited, now);
-        self.actions.push_back(Action::Stop);
+        self.opening = EraDiscovery::Learned(era);
+        self.forget_child(CallFault::Exited, now);
+        self.actions.push_back(LinkAction::Stop);
         self.start(now);
     }
 
@@ -216,7 +220,7 @@ impl Link {
 
     /// A request of the opening got no answer at all. `evidence`: the server has said, in HTTP's way, that it does not
     /// know such a request.
-    pub(super) fn opening_failed(&mut self, method: Method, fault: Fault, evidence: bool, now: Instant) {
+    pub(super) fn opening_failed(&mut self, method: Method, fault: CallFault, evidence: bool, now: Instant) {
         match (method, fault) {
             (Method::Discover, _) if evidence => self.is_not_modern("it knows no `server/discover`", now),
             (Method::Initialize, _) if evidence && self.knock.discovered.is_some() => {
@@ -225,34 +229,34 @@ impl Link {
                 }
             }
             // It was of the legacy era once. What it is now is found out as if nothing were known.
-            (Method::Initialize, _) if evidence && self.opening == Opening::Learned(Era::Legacy) => {
-                self.opening = Opening::Probe;
+            (Method::Initialize, _) if evidence && self.opening == EraDiscovery::Learned(Era::Legacy) => {
+                self.opening = EraDiscovery::Probe;
                 self.send_discover(now);
             }
             // An outage says nothing about eras. It may be over soon.
-            (_, Fault::Unavailable { why }) => {
+            (_, CallFault::Unavailable { why }) => {
                 self.why = Some(why);
                 self.handle_exit(now);
             }
-            (_, Fault::Cut) => {
+            (_, CallFault::Cut) => {
                 self.why = Some("it breaks the connection".to_owned());
                 self.handle_exit(now);
             }
-            (_, Fault::Refused { why }) => self.reject(&why, now),
+            (_, CallFault::Refused { why }) => self.reject(&why, now),
             (_, fault) => self.reject(&fault.to_string(), now),
         }
     }
 
     /// The server is there, and this is what it said.
-    fn establish(&mut self, greeting: Greeting, now: Instant) {
+    fn establish(&mut self, greeting: ServerGreeting, now: Instant) {
         let era = greeting.era;
         // What was asked in the other era is of no interest any more.
         self.exchanges.retain(|_, e| !(e.method == Method::Initialize && matches!(e.owner, ExchangeOwner::Link)));
         if era == Era::Legacy {
             self.output.write_text(r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
         }
-        if !matches!(self.opening, Opening::Pinned(_)) {
-            self.opening = Opening::Learned(era);
+        if !matches!(self.opening, EraDiscovery::Pinned(_)) {
+            self.opening = EraDiscovery::Learned(era);
         }
         self.phase = LinkPhase::Up;
         self.became_ready(now);
@@ -260,7 +264,7 @@ impl Link {
         self.why = None;
         let (name, version) = (greeting.name.clone(), greeting.version.clone());
         let speaks = self.speaks;
-        self.actions.push_back(Action::Ready { name, version, era, speaks });
+        self.actions.push_back(LinkAction::Ready { name, version, era, speaks });
         match self.greeting.replace(greeting) {
             Some(before) if self.greeting.as_ref().is_some_and(|now| !now.promises_the_same_as(&before)) => {
                 // What the clients were told is no longer true; a new handshake tells them anew.

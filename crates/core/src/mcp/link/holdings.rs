@@ -5,7 +5,7 @@ use super::{Link, Session};
 /// How much a link holds. For tests and fuzz targets: when everybody has gone it must be nothing.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Holdings {
+pub struct LinkHoldings {
     pub exchanges: usize,
     pub calls: usize,
     pub held: usize,
@@ -22,8 +22,8 @@ pub struct Holdings {
 
 impl Link {
     #[doc(hidden)]
-    pub fn holdings(&self) -> Holdings {
-        Holdings {
+    pub fn holdings(&self) -> LinkHoldings {
+        LinkHoldings {
             exchanges: self.exchanges.len(),
             calls: self.calls,
             held: self.held.len(),

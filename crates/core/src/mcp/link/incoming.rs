@@ -4,10 +4,10 @@ use std::time::Instant;
 
 use bytes::Bytes;
 
-use super::{Action, Exchange, ExchangeOwner, Fault, Link, Method, ReplyRoute, WireId};
+use super::{CallFault, Exchange, ExchangeOwner, Link, LinkAction, Method, ReplyRoute, WireId};
 use crate::wire::{
-    Frame, Kind, Message,
-    envelope::{self, Cut},
+    Frame, Message, MessageKind,
+    envelope::{self, TruncatedId},
     text,
 };
 
@@ -37,13 +37,13 @@ impl Link {
     pub fn handle_message(&mut self, about: Option<u64>, message: Message, now: Instant) {
         let about = about.map(|number| (number, self.exchange_of(number)));
         match message.kind() {
-            Kind::Response => match (message.id(), about) {
+            MessageKind::Response => match (message.id(), about) {
                 // An error that came as the response to our request answers it, whether it says so or not.
                 (None, Some((number, _))) => self.handle_nameless(number, &message, now),
                 _ => self.handle_response(message, now),
             },
-            Kind::Request(method) => self.handle_question(about.map(|(_, id)| id), method, &message, now),
-            Kind::Notification(method) => self.handle_note(about.map(|(_, id)| id), method, message, now),
+            MessageKind::Request(method) => self.handle_question(about.map(|(_, id)| id), method, &message, now),
+            MessageKind::Notification(method) => self.handle_note(about.map(|(_, id)| id), method, message, now),
         }
     }
 
@@ -56,7 +56,7 @@ impl Link {
     }
 
     /// A request of ours will get no answer. `evidence`: that is how a server of the other era would look.
-    pub fn handle_failed(&mut self, number: u64, fault: Fault, evidence: bool, now: Instant) {
+    pub fn handle_failed(&mut self, number: u64, fault: CallFault, evidence: bool, now: Instant) {
         if self.union.has(number) {
             return self.union_over(number, now);
         }
@@ -102,7 +102,7 @@ impl Link {
     fn handle_cut_line(&mut self, head: Bytes, tail: &[u8], now: Instant) {
         let limit = self.settings.max_message_bytes;
         match envelope::cut_message(&head, tail) {
-            Some(Cut::Response(number)) if self.is_known(number) => {
+            Some(TruncatedId::Response(number)) if self.is_known(number) => {
                 let opening = |e: &Exchange| matches!(e.owner, ExchangeOwner::Link) && e.method == Method::Initialize;
                 if self.exchanges.get(&number).is_some_and(opening) {
                     self.reject(
@@ -110,10 +110,10 @@ impl Link {
                         now,
                     );
                 } else {
-                    self.handle_failed(number, Fault::TooLarge { limit }, false, now);
+                    self.handle_failed(number, CallFault::TooLarge { limit }, false, now);
                 }
             }
-            Some(Cut::Request(id)) if !self.is_stuck() => {
+            Some(TruncatedId::Request(id)) if !self.is_stuck() => {
                 let why = format!("the request is over `max_message_bytes` ({limit} bytes)");
                 self.output.write_error(&id, -32603, &why);
             }
@@ -122,6 +122,6 @@ impl Link {
     }
 
     pub(super) fn garbage(&mut self, line: Bytes, why: &'static str) {
-        self.actions.push_back(Action::Garbage { line, why });
+        self.actions.push_back(LinkAction::Garbage { line, why });
     }
 }

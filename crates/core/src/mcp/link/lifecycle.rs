@@ -5,15 +5,15 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 
 use super::{
-    Action, Exchange, ExchangeOwner, Fault, Ghosts, Link, Method, Opening, Refusal, ReplyRoute, SessionKey, StreamKey,
-    Union, Wire, WireId, park::OWN_WARM,
+    CallFault, EraDiscovery, Exchange, ExchangeOwner, Ghosts, Link, LinkAction, LinkRefusal, Method, ReplyRoute,
+    SessionKey, StreamKey, Union, UpstreamKind, WireId, park::OWN_WARM,
 };
 use crate::{
     mcp::{
         era::Era,
-        hello::{Greeting, Hello},
-        replay::What,
-        session::{AskedBy, Kept, Part, Session, SessionQuestion},
+        hello::{ClientHello, ServerGreeting},
+        replay::ReplayKind,
+        session::{HubPart, QuestionOrigin, Session, SessionQuestion, SessionSnapshot},
     },
     wire::{Message, splice::around, text},
 };
@@ -62,12 +62,12 @@ impl Link {
     pub fn open(
         &mut self,
         key: SessionKey,
-        hello: Hello,
+        hello: ClientHello,
         message: Message,
-        accepts: super::Accepts,
-        part: Option<Part>,
+        accepts: super::AcceptedFormats,
+        part: Option<HubPart>,
         now: Instant,
-    ) -> Result<WireId, Refusal> {
+    ) -> Result<WireId, LinkRefusal> {
         self.enter_session(key, Session::new(&hello, part), hello, message, accepts, now)
     }
 
@@ -75,15 +75,15 @@ impl Link {
     pub fn open_plain(
         &mut self,
         key: SessionKey,
-        hello: Hello,
+        hello: ClientHello,
         message: Message,
         by_method: bool,
         now: Instant,
-    ) -> Result<StreamKey, Refusal> {
+    ) -> Result<StreamKey, LinkRefusal> {
         let mut session = Session::new(&hello, None);
         let stream = self.next_stream(now);
         session.make_plain(stream, by_method);
-        let accepts = super::Accepts { json: false, events: true, by_method };
+        let accepts = super::AcceptedFormats { json: false, events: true, by_method };
         let taken = self.enter_session(key, session, hello, message, accepts, now);
         if taken.is_err() {
             self.streams -= 1;
@@ -95,11 +95,11 @@ impl Link {
         &mut self,
         key: SessionKey,
         session: Session,
-        hello: Hello,
+        hello: ClientHello,
         message: Message,
-        accepts: super::Accepts,
+        accepts: super::AcceptedFormats,
         now: Instant,
-    ) -> Result<WireId, Refusal> {
+    ) -> Result<WireId, LinkRefusal> {
         // A part is kept with its whole, and one that is a stream ends with it.
         let outlives = session.part.is_none() && !session.is_plain();
         let session = self.sessions.entry(key).insert_entry(session).into_mut();
@@ -155,7 +155,7 @@ impl Link {
             let text = format!(r#"{{"jsonrpc":"2.0","method":"{}"}}"#, method.name());
             for (key, session) in &mut self.sessions {
                 if !waiting.contains(key) && session.hears_of_lists() {
-                    let what = What::Change(method.name().into());
+                    let what = ReplayKind::Change(method.name().into());
                     session.send_standalone(&[text.as_bytes()], what, self.settings.strict_streams, &mut self.actions);
                 }
             }
@@ -178,7 +178,7 @@ impl Link {
 
     /// What looked like a request each turned out to be one stream for everything.
     pub fn over_one_stream(&mut self) {
-        self.settings.wire = Wire::Pipe;
+        self.settings.wire = UpstreamKind::Pipe;
     }
 
     /// The child could not be started at all; trying again would not help.
@@ -191,16 +191,17 @@ impl Link {
         if !self.phase.has_child() {
             return;
         }
-        let probed = self.is_opening() && self.opening == Opening::Probe && self.settings.wire == Wire::Pipe;
+        let probed =
+            self.is_opening() && self.opening == EraDiscovery::Probe && self.settings.wire == UpstreamKind::Pipe;
         if probed && self.ended.is_none() {
             // This was none of its restarts.
             let era = self.learned_from_exit();
-            self.opening = Opening::Learned(era);
+            self.opening = EraDiscovery::Learned(era);
             match era {
                 Era::Legacy => self.speaks.modern = Some(false),
                 Era::Modern => self.speaks.legacy = Some(false),
             }
-            self.forget_child(Fault::Exited, now);
+            self.forget_child(CallFault::Exited, now);
             return self.start(now);
         }
         let greeted = self.phase == LinkPhase::Up;
@@ -209,10 +210,10 @@ impl Link {
             self.tries = 0;
         }
         let fault = match &self.ended {
-            Some(why) => Fault::Ended { why: why.clone() },
+            Some(why) => CallFault::Ended { why: why.clone() },
             // A connection is no process.
-            None if self.why.is_some() => Fault::Cut,
-            None => Fault::Exited,
+            None if self.why.is_some() => CallFault::Cut,
+            None => CallFault::Exited,
         };
         self.forget_child(fault, now);
         if !greeted {
@@ -284,7 +285,7 @@ impl Link {
             // Nobody is left to restart it for.
             LinkPhase::Restarting { .. } => (self.phase, self.stop_at) = (LinkPhase::Down, None),
             // The one client it is for is gone.
-            LinkPhase::Starting { .. } if self.settings.alone => self.shut(Fault::SessionEnded, now),
+            LinkPhase::Starting { .. } if self.settings.alone => self.shut(CallFault::SessionEnded, now),
             // A client that gave up waiting comes back soon: let it find the child ready.
             LinkPhase::Starting { .. } | LinkPhase::Down => self.stop_at = None,
             LinkPhase::Asleep => (self.phase, self.stop_at) = (LinkPhase::Down, None),
@@ -294,7 +295,7 @@ impl Link {
                 if until > now {
                     self.stop_at = Some(until);
                 } else {
-                    self.shut(Fault::SessionEnded, now);
+                    self.shut(CallFault::SessionEnded, now);
                 }
             }
         }
@@ -310,13 +311,13 @@ impl Link {
         if until > now {
             self.idle_at = Some(until);
         } else {
-            self.shut(Fault::Exited, now);
+            self.shut(CallFault::Exited, now);
             self.phase = LinkPhase::Asleep;
         }
     }
 
     /// Ends everything, as the daemon is stopping or the destination has changed. Returns what outlives that.
-    pub fn shut_down(&mut self, why: Fault, now: Instant) -> Vec<(SessionKey, Kept)> {
+    pub fn shut_down(&mut self, why: CallFault, now: Instant) -> Vec<(SessionKey, SessionSnapshot)> {
         let keys: Vec<SessionKey> = self.sessions.keys().copied().collect();
         for (id, _) in std::mem::take(&mut self.held) {
             self.fail(id, why.clone(), now);
@@ -332,9 +333,9 @@ impl Link {
         kept
     }
 
-    fn shut(&mut self, why: Fault, now: Instant) {
+    fn shut(&mut self, why: CallFault, now: Instant) {
         if self.phase.has_child() {
-            self.actions.push_back(Action::Stop);
+            self.actions.push_back(LinkAction::Stop);
         }
         self.phase = LinkPhase::Down;
         self.stop_at = None;
@@ -345,7 +346,7 @@ impl Link {
     }
 
     /// Fails what was sent to the child and drops what was true of it.
-    pub(super) fn forget_child(&mut self, fault: Fault, now: Instant) {
+    pub(super) fn forget_child(&mut self, fault: CallFault, now: Instant) {
         // Before the calls are answered, which ends the streams that they were asked on.
         for session in self.sessions.values_mut() {
             self_cancel_questions(session, self.settings.strict_streams, &mut self.actions);
@@ -368,7 +369,7 @@ impl Link {
 
     /// Ends a child that cannot be worked with.
     pub(super) fn reject(&mut self, why: &str, now: Instant) {
-        self.actions.push_back(Action::Stop);
+        self.actions.push_back(LinkAction::Stop);
         self.give_up(why, now);
     }
 
@@ -388,14 +389,14 @@ impl Link {
             // A client of the modern era has asked for no handshake, and would not understand how one failed.
             match (initialize, error.id_span(), message.id()) {
                 (true, Some(span), Some(own)) => self.finish(id, &around(error, span, own), now),
-                _ => self.fail(id, Fault::Unavailable { why: why.clone() }, now),
+                _ => self.fail(id, CallFault::Unavailable { why: why.clone() }, now),
             }
         }
-        self.actions.push_back(Action::Stop);
-        self.end_all(Fault::Unavailable { why }, now);
+        self.actions.push_back(LinkAction::Stop);
+        self.end_all(CallFault::Unavailable { why }, now);
     }
 
-    fn end_all(&mut self, fault: Fault, now: Instant) {
+    fn end_all(&mut self, fault: CallFault, now: Instant) {
         let keys: Vec<SessionKey> = self.sessions.keys().copied().collect();
         for key in keys {
             self.end_session(key);
@@ -414,9 +415,9 @@ impl Link {
     pub(super) fn end_session(&mut self, key: SessionKey) {
         if let Some(session) = self.sessions.remove(&key) {
             for stream in session.open_streams() {
-                self.actions.push_back(Action::End(stream));
+                self.actions.push_back(LinkAction::End(stream));
             }
-            self.actions.push_back(Action::Ended(key));
+            self.actions.push_back(LinkAction::Ended(key));
         }
     }
 
@@ -430,7 +431,7 @@ impl Link {
             own.sort_unstable();
             self.held.retain(|(id, _)| !own.contains(&id.0));
             for id in own {
-                self.fail(WireId(id), Fault::SessionEnded, now);
+                self.fail(WireId(id), CallFault::SessionEnded, now);
             }
             self.end_session(key);
         }
@@ -449,7 +450,7 @@ impl Link {
         let revision = match self.exchanges.get(&id.0)?.session() {
             Some(key) => self.sessions.get(&key)?.revision,
             // Without sessions a handshake leaves nothing behind (B-24).
-            None => Hello::read(message).ok()?.revision,
+            None => ClientHello::read(message).ok()?.revision,
         };
         Some(self.greeting.as_ref()?.answer(message.id()?, revision))
     }
@@ -467,8 +468,8 @@ impl Link {
         if self.phase != LinkPhase::Up {
             return;
         }
-        self.actions.push_back(Action::Stop);
-        self.forget_child(Fault::Exited, now);
+        self.actions.push_back(LinkAction::Stop);
+        self.forget_child(CallFault::Exited, now);
         if self.sessions.is_empty() && self.held.is_empty() && self.listens.is_empty() {
             self.phase = LinkPhase::Down;
         } else {
@@ -476,18 +477,18 @@ impl Link {
         }
     }
 
-    pub fn greeting(&self) -> Option<&Greeting> {
+    pub fn greeting(&self) -> Option<&ServerGreeting> {
         self.greeting.as_ref()
     }
 }
 
 /// Takes back what a dead child had asked: an answer could reach nobody.
-fn self_cancel_questions(session: &mut Session, strict: bool, actions: &mut std::collections::VecDeque<Action>) {
-    let is_of_the_child = |question: &SessionQuestion| !matches!(question.asked_by, AskedBy::Part);
+fn self_cancel_questions(session: &mut Session, strict: bool, actions: &mut std::collections::VecDeque<LinkAction>) {
+    let is_of_the_child = |question: &SessionQuestion| !matches!(question.asked_by, QuestionOrigin::Part);
     while let Some(question) = session.take_question(is_of_the_child) {
         // What a modern server asked died with the call.
         let why = format_args!(r#"{{"requestId":{},"reason":"the server ended"}}"#, question.number);
         let note = text::note(Method::Cancelled, why);
-        session.send_on_track(question.track, &[note.as_bytes()], What::Message, strict, actions);
+        session.send_on_track(question.track, &[note.as_bytes()], ReplayKind::Message, strict, actions);
     }
 }

@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 
-use super::{Action, Fault, Link, LinkPhase, Method, Names, Refusal, StreamKey, watch::Watcher};
+use super::{CallFault, Link, LinkAction, LinkPhase, LinkRefusal, MemberNames, Method, StreamKey, watch::Watcher};
 use crate::{
     mcp::{
         era::Era,
-        modern::{self, Filter},
+        modern::{self, ListenFilter},
     },
     wire::{Message, frame},
 };
@@ -27,10 +27,10 @@ pub(super) struct ClientListen {
     id: Box<str>,
     by_method: bool,
     /// How its client calls the server's resources, where that is not as the server does.
-    pub(super) names: Option<Names>,
-    pub(super) wanted: Filter,
+    pub(super) names: Option<MemberNames>,
+    pub(super) wanted: ListenFilter,
     /// What it was told that it will hear of; nothing before that is sent.
-    honoured: Option<Filter>,
+    honoured: Option<ListenFilter>,
     /// The server was asked for the resources that it wants.
     begun: bool,
     early: Vec<String>,
@@ -48,16 +48,16 @@ impl Link {
     pub fn attend(
         &mut self,
         message: &Message,
-        wanted: Filter,
+        wanted: ListenFilter,
         by_method: bool,
-        names: Option<Names>,
+        names: Option<MemberNames>,
         now: Instant,
-    ) -> Result<StreamKey, Refusal> {
+    ) -> Result<StreamKey, LinkRefusal> {
         if self.listens.len() >= MAX_LISTENS {
-            return Err(Refusal::Busy);
+            return Err(LinkRefusal::Busy);
         }
         if self.is_stuck() {
-            return Err(Refusal::Stuck);
+            return Err(LinkRefusal::Stuck);
         }
         let stream = self.next_stream(now);
         let id = message.id().unwrap_or_default().into();
@@ -119,7 +119,7 @@ impl Link {
                 push(&mut self.actions, stream, by_method, &text);
             }
             if !uris.is_empty() {
-                self.actions.push_back(Action::Promised { stream, uris });
+                self.actions.push_back(LinkAction::Promised { stream, uris });
             }
         }
     }
@@ -156,7 +156,7 @@ impl Link {
         } else if !listen.early.contains(&tagged) {
             if listen.early.len() >= MAX_EARLY {
                 listen.early.remove(0);
-                self.actions.push_back(Action::Dropped(1));
+                self.actions.push_back(LinkAction::Dropped(1));
             }
             listen.early.push(tagged);
         }
@@ -179,19 +179,19 @@ impl Link {
     }
 
     /// Ends all listens: in order, or because the server is out of reach.
-    pub(super) fn end_listens(&mut self, fault: Option<&Fault>) {
+    pub(super) fn end_listens(&mut self, fault: Option<&CallFault>) {
         for (stream, listen) in std::mem::take(&mut self.listens) {
             let last = match fault {
                 None => modern::listen_over(&listen.id),
                 Some(fault) => fault.body(Some(&listen.id)),
             };
             push(&mut self.actions, stream, listen.by_method, &last);
-            self.actions.push_back(Action::End(stream));
+            self.actions.push_back(LinkAction::End(stream));
         }
     }
 }
 
-fn push(actions: &mut std::collections::VecDeque<Action>, stream: StreamKey, by_method: bool, text: &str) {
+fn push(actions: &mut std::collections::VecDeque<LinkAction>, stream: StreamKey, by_method: bool, text: &str) {
     let bytes = super::exchange::named(frame::event(None, &[text.as_bytes()]), by_method);
-    actions.push_back(Action::Event { stream, number: 0, bytes });
+    actions.push_back(LinkAction::Event { stream, number: 0, bytes });
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 use bytes::Bytes;
 
 use super::{
-    Action, Exchange, ExchangeOwner, Link, Method, ReplyRoute, SessionKey, StreamKey, WireId,
+    Exchange, ExchangeOwner, Link, LinkAction, Method, ReplyRoute, SessionKey, StreamKey, WireId,
     exchange::RequestStanding,
     lifecycle::LinkPhase,
     questions::PATIENCE,
@@ -14,9 +14,9 @@ use super::{
 use crate::{
     mcp::{
         era::Era,
-        level::Level,
+        level::LogLevel,
         modern,
-        replay::What,
+        replay::ReplayKind,
         session::{Session, missed_note},
     },
     wire::{Message, envelope::own_number, frame, splice::around},
@@ -37,7 +37,7 @@ impl Link {
             Method::Progress => self.progress(&message, now),
             Method::Log => self.log_note(about, message, now),
             Method::ToolsChanged | Method::PromptsChanged | Method::ResourcesChanged => {
-                self.actions.push_back(Action::ListChanged(method));
+                self.actions.push_back(LinkAction::ListChanged(method));
                 self.tell_of_list(method, &message);
                 self.tell_caller(about, &message, now);
             }
@@ -71,7 +71,7 @@ impl Link {
     }
 
     fn log_note(&mut self, about: Option<WireId>, message: Message, now: Instant) {
-        let level = message.string(message.params().level).and_then(|name| Level::named(&name));
+        let level = message.string(message.params().level).and_then(|name| LogLevel::named(&name));
         match self.note_owner(about) {
             NoteOwner::Call(id) => {
                 let exchange = self.exchanges.get(&id.0);
@@ -91,13 +91,15 @@ impl Link {
                 if self.commit(id, now) {
                     self.send_on_call(id, &[message.bytes()]);
                 } else if let Some(key) = key {
-                    self.send_standalone(key, &message, What::Message);
+                    self.send_standalone(key, &message, ReplayKind::Message);
                 }
             }
-            NoteOwner::Session(key) if self.wants(key, level) => self.send_standalone(key, &message, What::Message),
+            NoteOwner::Session(key) if self.wants(key, level) => {
+                self.send_standalone(key, &message, ReplayKind::Message)
+            }
             NoteOwner::Session(_) => {}
             NoteOwner::Everybody => self.tell_everybody(message, |link, key| link.wants(key, level)),
-            NoteOwner::Nobody => self.actions.push_back(Action::Unowned(message)),
+            NoteOwner::Nobody => self.actions.push_back(LinkAction::Unowned(message)),
         }
     }
 
@@ -110,20 +112,20 @@ impl Link {
             NoteOwner::Nobody => None,
         };
         match owner {
-            Some(key) => self.send_standalone(key, &message, What::Message),
-            None => self.actions.push_back(Action::Unowned(message)),
+            Some(key) => self.send_standalone(key, &message, ReplayKind::Message),
+            None => self.actions.push_back(LinkAction::Unowned(message)),
         }
     }
 
     /// Tells every session that wants it, once.
     fn tell_everybody(&mut self, message: Message, wants: impl Fn(&Self, SessionKey) -> bool) {
         if self.sessions.is_empty() {
-            return self.actions.push_back(Action::Unowned(message));
+            return self.actions.push_back(LinkAction::Unowned(message));
         }
         let mut keys: Vec<SessionKey> = self.sessions.keys().copied().filter(|key| wants(self, *key)).collect();
         keys.sort_unstable();
         for key in keys {
-            self.send_standalone(key, &message, What::Message);
+            self.send_standalone(key, &message, ReplayKind::Message);
         }
     }
 
@@ -191,7 +193,7 @@ impl Link {
         }
         let untagged = self.untagged(message);
         let text = untagged.as_deref().unwrap_or(message.bytes());
-        let (strict, what) = (self.settings.strict_streams, What::Change(method.name().into()));
+        let (strict, what) = (self.settings.strict_streams, ReplayKind::Change(method.name().into()));
         for session in self.sessions.values_mut().filter(|session| session.hears_of_lists()) {
             session.send_standalone(&[text], what.clone(), strict, &mut self.actions);
         }
@@ -240,7 +242,7 @@ impl Link {
             Watcher::Session(key) => {
                 if let Some(session) = self.sessions.get_mut(&key) {
                     let uri = names.map_or_else(|| uri.to_owned(), |names| names.uri(uri));
-                    let what = What::Change(format!("{} {uri}", Method::ResourceUpdated.name()).into());
+                    let what = ReplayKind::Change(format!("{} {uri}", Method::ResourceUpdated.name()).into());
                     session.send_standalone(&[text], what, self.settings.strict_streams, &mut self.actions);
                 }
             }
@@ -249,12 +251,12 @@ impl Link {
     }
 
     /// Says at home what a part of a session has to say that belongs to no call.
-    pub fn relay(&mut self, home: SessionKey, text: &Bytes, what: What, now: Instant) {
+    pub fn relay(&mut self, home: SessionKey, text: &Bytes, what: ReplayKind, now: Instant) {
         let Some(session) = self.sessions.get_mut(&home) else { return };
-        if let What::Question(number) = what {
+        if let ReplayKind::Question(number) = what {
             let deadline = now + PATIENCE;
             if !session.host(number, deadline) {
-                return self.actions.push_back(Action::Dropped(1));
+                return self.actions.push_back(LinkAction::Dropped(1));
             }
             session.send_standalone(&[text], what, self.settings.strict_streams, &mut self.actions);
             return self.check_by(Some(deadline));
@@ -264,12 +266,17 @@ impl Link {
 
     /// Tells a session of how much it has missed that a part of it had to say. (R-21)
     pub fn missed(&mut self, home: SessionKey, count: u64) {
-        if !self.wants(home, Some(Level::Warning)) {
+        if !self.wants(home, Some(LogLevel::Warning)) {
             return;
         }
         if let Some(session) = self.sessions.get_mut(&home) {
             let text = missed_note(count);
-            session.send_standalone(&[text.as_bytes()], What::Message, self.settings.strict_streams, &mut self.actions);
+            session.send_standalone(
+                &[text.as_bytes()],
+                ReplayKind::Message,
+                self.settings.strict_streams,
+                &mut self.actions,
+            );
         }
     }
 
@@ -279,7 +286,7 @@ impl Link {
         let text = format!(r#"{{"jsonrpc":"2.0","method":"{}"}}"#, method.name());
         for key in to {
             if let Some(session) = self.sessions.get_mut(key) {
-                let (strict, what) = (self.settings.strict_streams, What::Change(method.name().into()));
+                let (strict, what) = (self.settings.strict_streams, ReplayKind::Change(method.name().into()));
                 session.send_standalone(&[text.as_bytes()], what, strict, &mut self.actions);
             }
         }
@@ -290,7 +297,7 @@ impl Link {
         }
     }
 
-    pub(super) fn send_standalone(&mut self, key: SessionKey, message: &Message, what: What) {
+    pub(super) fn send_standalone(&mut self, key: SessionKey, message: &Message, what: ReplayKind) {
         if let Some(session) = self.sessions.get_mut(&key) {
             session.send_standalone(&[message.bytes()], what, self.settings.strict_streams, &mut self.actions);
         }
@@ -303,12 +310,12 @@ impl Link {
             ReplyRoute::Track(track) => {
                 if let Some(session) = exchange.session().and_then(|key| self.sessions.get_mut(&key)) {
                     let strict = self.settings.strict_streams;
-                    session.send_on_track(track, parts, What::Message, strict, &mut self.actions);
+                    session.send_on_track(track, parts, ReplayKind::Message, strict, &mut self.actions);
                 }
             }
             ReplyRoute::Bare(stream) => {
                 let bytes = exchange.named(frame::event(None, parts));
-                self.actions.push_back(Action::Event { stream, number: 0, bytes });
+                self.actions.push_back(LinkAction::Event { stream, number: 0, bytes });
             }
             ReplyRoute::Held | ReplyRoute::Left | ReplyRoute::Nobody | ReplyRoute::Parked => {}
         }

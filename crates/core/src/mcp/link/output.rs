@@ -7,9 +7,9 @@ use std::collections::VecDeque;
 
 use bytes::{Bytes, BytesMut};
 
-use super::{Wire, fault::error_body};
+use super::{UpstreamKind, fault::error_body};
 use crate::wire::{
-    Message, Span,
+    ByteSpan, Message,
     splice::{push_flat, push_line},
 };
 
@@ -20,10 +20,10 @@ pub enum LinkOutput {
 }
 
 impl LinkOutput {
-    pub(super) fn new(wire: Wire) -> Self {
+    pub(super) fn new(wire: UpstreamKind) -> Self {
         match wire {
-            Wire::Pipe => Self::Lines(BytesMut::new()),
-            Wire::Http => Self::Messages(VecDeque::new()),
+            UpstreamKind::Pipe => Self::Lines(BytesMut::new()),
+            UpstreamKind::Http => Self::Messages(VecDeque::new()),
         }
     }
 
@@ -44,7 +44,7 @@ impl LinkOutput {
     }
 
     /// Writes a message with other values, JSON texts, in the place of some of its parts, in any order.
-    pub(super) fn write(&mut self, message: &Message, edits: &mut [(Span, &str)]) {
+    pub(super) fn write(&mut self, message: &Message, edits: &mut [(ByteSpan, &str)]) {
         match self {
             Self::Lines(lines) => push_line(lines, message, edits),
             Self::Messages(messages) => messages.push_back(message.edited(edits)),

@@ -10,7 +10,8 @@ use bytes::Bytes;
 use serde_json::Value;
 
 use super::{
-    Accepts, Action, Answer, ExchangeOwner, Link, Method, Modern, Names, Refusal, ReplyRoute, WireId,
+    AcceptedFormats, ExchangeOwner, Link, LinkAction, LinkAnswer, LinkRefusal, MemberNames, Method, Modern, ReplyRoute,
+    WireId,
     exchange::{ExchangeOutcome, LegacyQuestion, RequestClient},
     fault::error_body,
     questions::{can_answer, can_answer_params},
@@ -18,10 +19,10 @@ use super::{
 use crate::{
     mcp::{
         era::Era,
-        modern::{Envelope, InputRequest, InputRequired},
+        modern::{ClientMeta, InputRequest, InputRequired},
         payload,
     },
-    wire::{Chain, Kind, Members, Message, text},
+    wire::{ByteChain, Members, Message, MessageKind, text},
 };
 
 /// How long to wait for more questions before the first is put to the client.
@@ -37,14 +38,14 @@ pub(super) const OWN_WARM: Duration = Duration::from_secs(10);
 
 /// A call of the modern era, as the shell hands it over.
 #[derive(Debug)]
-pub struct Ask {
+pub struct ModernCall {
     pub message: Message,
-    pub envelope: Envelope,
+    pub envelope: ClientMeta,
     /// `Mcp-Param-*` headers, without that prefix.
     pub headers: Vec<(String, String)>,
-    pub accepts: Accepts,
+    pub accepts: AcceptedFormats,
     /// How its client calls what the server has, where that is not as the server does.
-    pub names: Option<Names>,
+    pub names: Option<MemberNames>,
     /// Fresh randomness: the secret under which the call can go on if its client must be asked something.
     pub ticket: u128,
     /// The secret of the call that this one goes on with.
@@ -70,10 +71,10 @@ pub fn read_state(state: &str) -> Option<(u64, u128)> {
 }
 
 impl Link {
-    /// Takes a call of the modern era. The answer comes as an [`Action`] under the returned id.
-    pub fn ask(&mut self, ask: Ask, now: Instant) -> Result<WireId, Refusal> {
+    /// Takes a call of the modern era. The answer comes as an [`LinkAction`] under the returned id.
+    pub fn ask(&mut self, ask: ModernCall, now: Instant) -> Result<WireId, LinkRefusal> {
         self.admit(None)?;
-        let Ask { message, envelope, headers, accepts, names, ticket, resumes, evicts, movable, fetch } = ask;
+        let ModernCall { message, envelope, headers, accepts, names, ticket, resumes, evicts, movable, fetch } = ask;
         match resumes.map(|state| self.resumable(state, &message, &envelope).ok_or(state)) {
             Some(Ok(parked)) => Ok(self.resume(parked, &message, envelope, accepts, ticket, now)),
             Some(Err(_)) => {
@@ -109,7 +110,7 @@ impl Link {
         &mut self,
         client: RequestClient,
         message: &Message,
-        envelope: Envelope,
+        envelope: ClientMeta,
         headers: Vec<(String, String)>,
         ticket: u128,
         now: Instant,
@@ -130,7 +131,7 @@ impl Link {
     }
 
     /// The parked call that a request may go on with: its own client's, with the same request.
-    fn resumable(&self, state: u128, message: &Message, envelope: &Envelope) -> Option<WireId> {
+    fn resumable(&self, state: u128, message: &Message, envelope: &ClientMeta) -> Option<WireId> {
         let parked = *self.parked.get(&state)?;
         let exchange = self.exchanges.get(&parked.0).filter(|e| e.reply == ReplyRoute::Parked)?;
         let origin = exchange.origin.as_ref()?;
@@ -145,8 +146,8 @@ impl Link {
         &mut self,
         parked: WireId,
         message: &Message,
-        envelope: Envelope,
-        accepts: Accepts,
+        envelope: ClientMeta,
+        accepts: AcceptedFormats,
         ticket: u128,
         now: Instant,
     ) -> WireId {
@@ -305,13 +306,13 @@ impl Link {
         self.check_by(self.parked_moments().min());
         match reply {
             ReplyRoute::Held => {
-                let answer = Answer::Message(Chain::from(Bytes::from(body)));
-                self.actions.push_back(Action::Answer(id, answer));
+                let answer = LinkAnswer::Message(ByteChain::from(Bytes::from(body)));
+                self.actions.push_back(LinkAction::Answer(id, answer));
             }
             ReplyRoute::Bare(stream) => {
                 let bytes = super::exchange::named(crate::wire::frame::event(None, &[body.as_bytes()]), by_method);
-                self.actions.push_back(Action::Event { stream, number: 0, bytes });
-                self.actions.push_back(Action::End(stream));
+                self.actions.push_back(LinkAction::Event { stream, number: 0, bytes });
+                self.actions.push_back(LinkAction::End(stream));
             }
             _ => {}
         }
@@ -354,7 +355,7 @@ impl Link {
 
 fn method_of(message: &Message) -> Method {
     match message.kind() {
-        Kind::Request(method) => method,
+        MessageKind::Request(method) => method,
         _ => Method::Other,
     }
 }

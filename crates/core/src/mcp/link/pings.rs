@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::{Link, SessionKey};
-use crate::mcp::session::Pings;
+use crate::mcp::session::ClientPings;
 
 /// The shortest time between two pings of a client.
 const AT_MOST_EVERY: Duration = Duration::from_secs(1);
@@ -15,7 +15,7 @@ impl Link {
         match (every.map(|every| every.max(AT_MOST_EVERY)), &mut session.pings) {
             (None, pings) => *pings = None,
             (Some(every), Some(pings)) => pings.set_interval(every, now),
-            (Some(every), pings) => *pings = Some(Box::new(Pings::new(every, now))),
+            (Some(every), pings) => *pings = Some(Box::new(ClientPings::new(every, now))),
         }
         self.ping(now);
     }

@@ -6,11 +6,11 @@
 use std::time::{Duration, Instant};
 
 use super::{
-    Action, Exchange, ExchangeOwner, Link, Method, ReplyRoute, SessionKey, WireId, exchange::RequestStanding,
+    Exchange, ExchangeOwner, Link, LinkAction, Method, ReplyRoute, SessionKey, WireId, exchange::RequestStanding,
     lifecycle::LinkPhase,
 };
 use crate::{
-    mcp::{era::Revision, hello::Class, payload, replay::What, session::AskedBy},
+    mcp::{era::Revision, hello::ClientClass, payload, replay::ReplayKind, session::QuestionOrigin},
     wire::{Members, Message, splice::around, text},
 };
 
@@ -49,7 +49,7 @@ impl Link {
                 self.output.write_text(&pong);
             }
             Method::Sample | Method::Elicit | Method::RootsList => {
-                self.actions.push_back(Action::Asked);
+                self.actions.push_back(LinkAction::Asked);
                 // From now on its calls take turns: the owner of its next question must be certain.
                 self.exclusive |= self.settings.class.answers_questions();
                 self.put(about, method, message, now);
@@ -85,7 +85,7 @@ impl Link {
                 return self.output.write_error(id, -32603, "the call that asks this was cancelled");
             }
             QuestionOwner::Ambiguous => {
-                self.actions.push_back(Action::Ambiguous);
+                self.actions.push_back(LinkAction::Ambiguous);
                 self.doubt_ghosts(now);
                 let why = "ambiguous_owner: calls of several clients are running and nothing says which of them asks";
                 return self.output.write_error(id, -32603, why);
@@ -123,7 +123,7 @@ impl Link {
         self.check_by(Some(deadline));
         let Some(session) = self.sessions.get_mut(&key) else { return };
         let token = message.params().meta_token.map(|span| message.text(span));
-        let number = session.ask(AskedBy::Server(id.into()), method, token, track, deadline);
+        let number = session.ask(QuestionOrigin::Server(id.into()), method, token, track, deadline);
         let text = number.to_string();
         let strict = self.settings.strict_streams;
         let told = told.map(|params| text::request(number, method, params));
@@ -132,7 +132,7 @@ impl Link {
             None => around(message, span, &text),
         };
         let track = track.unwrap_or(session.standalone_track());
-        session.send_on_track(track, &parts, What::Question(number), strict, &mut self.actions);
+        session.send_on_track(track, &parts, ReplayKind::Question(number), strict, &mut self.actions);
     }
 
     /// Whose question this is. A call counts until the server has answered it, even one that was cancelled, however long
@@ -188,7 +188,7 @@ impl Link {
         };
         let Some((key, session)) = key.and_then(|key| Some((key, self.sessions.get_mut(&key)?))) else { return };
         if session.pings.as_mut().is_some_and(|pings| pings.answered(number)) {
-            return self.actions.push_back(Action::Seen(key));
+            return self.actions.push_back(LinkAction::Seen(key));
         }
         let Some(question) = session.take_question(|question| question.number == number) else { return };
         match question.asked_by.server_id() {
@@ -216,7 +216,7 @@ impl Link {
                 let number = question.number.to_string();
                 let parts = around(message, span, &number);
                 let strict = self.settings.strict_streams;
-                session.send_on_track(question.track, &parts, What::Message, strict, &mut self.actions);
+                session.send_on_track(question.track, &parts, ReplayKind::Message, strict, &mut self.actions);
                 return;
             }
         }
@@ -239,13 +239,13 @@ impl Link {
 }
 
 /// Whether a client said that it can answer this (mcp-eras 5.6, last paragraph).
-pub(super) fn can_answer(class: Class, method: Method, message: &Message) -> Result<(), (i32, &'static str)> {
+pub(super) fn can_answer(class: ClientClass, method: Method, message: &Message) -> Result<(), (i32, &'static str)> {
     let url = message.string(message.params().mode).is_some_and(|mode| mode == "url");
     able(class, method, url)
 }
 
 /// The same of a question that is only parameters.
-pub(super) fn can_answer_params(class: Class, method: Method, params: &str) -> Result<(), (i32, &'static str)> {
+pub(super) fn can_answer_params(class: ClientClass, method: Method, params: &str) -> Result<(), (i32, &'static str)> {
     let url = Members::read(params).is_some_and(|params| params.string("mode").is_some_and(|mode| mode == "url"));
     match method {
         Method::Sample | Method::RootsList | Method::Elicit => able(class, method, url),
@@ -253,7 +253,7 @@ pub(super) fn can_answer_params(class: Class, method: Method, params: &str) -> R
     }
 }
 
-fn able(class: Class, method: Method, url: bool) -> Result<(), (i32, &'static str)> {
+fn able(class: ClientClass, method: Method, url: bool) -> Result<(), (i32, &'static str)> {
     match method {
         Method::Sample if !class.sampling => Err((-32601, "the client does not support sampling")),
         Method::RootsList if !class.roots => Err((-32601, "the client does not support roots")),

@@ -2,7 +2,7 @@
 //! rings twice, or hours late, says something that is not so.
 
 use super::{Link, Method, SessionKey, StreamKey};
-use crate::wire::{members::Quoted, text};
+use crate::wire::{members::JsonString, text};
 
 impl Link {
     /// Tells a session that a resource was updated, whether it watches it or not. Returns the streams that were told.
@@ -30,5 +30,5 @@ impl Link {
 }
 
 fn updated(uri: &str) -> String {
-    text::note(Method::ResourceUpdated, format_args!(r#"{{"uri":{}}}"#, Quoted(uri)))
+    text::note(Method::ResourceUpdated, format_args!(r#"{{"uri":{}}}"#, JsonString(uri)))
 }

@@ -10,12 +10,12 @@ use super::{
 use crate::{
     mcp::{
         era::Era,
-        modern::{InputRequest, InputRequired, Round},
+        modern::{InputRequest, InputRequired, InputRound},
         payload,
-        replay::What,
-        session::{AskedBy, SessionQuestion},
+        replay::ReplayKind,
+        session::{QuestionOrigin, SessionQuestion},
     },
-    wire::{Message, members::Quoted, text},
+    wire::{Message, members::JsonString, text},
 };
 
 /// Rounds of one call. A server that asks more often than that is going in circles.
@@ -27,7 +27,7 @@ const PACE: Duration = Duration::from_millis(250);
 #[derive(Debug, Default)]
 pub(super) struct Rounds {
     count: u32,
-    pub(super) round: Round,
+    pub(super) round: InputRound,
     /// Keys whose answers are not here yet.
     open: Vec<String>,
     pub(super) again_at: Option<Instant>,
@@ -57,7 +57,7 @@ impl Link {
         let Some(exchange) = self.exchanges.get_mut(&id.0) else { return };
         let rounds = exchange.rounds.get_or_insert_default();
         rounds.count += 1;
-        rounds.round = Round { responses: Vec::new(), state };
+        rounds.round = InputRound { responses: Vec::new(), state };
         rounds.open = requests.iter().map(|request| request.key.clone()).collect();
         if rounds.count > MAX_ROUNDS {
             return self.cannot_ask(id, "the server asks again and again, and was stopped", now);
@@ -96,10 +96,10 @@ impl Link {
         let (strict, deadline) = (self.settings.strict_streams, now + PATIENCE);
         self.check_by(Some(deadline));
         let Some(session) = self.sessions.get_mut(&key) else { return false };
-        let asked_by = AskedBy::Round { call: id, key: name };
+        let asked_by = QuestionOrigin::Round { call: id, key: name };
         let number = session.ask(asked_by, method, None, Some(track), deadline);
         let text = text::request(number, method, &params);
-        session.send_on_track(track, &[text.as_bytes()], What::Question(number), strict, &mut self.actions);
+        session.send_on_track(track, &[text.as_bytes()], ReplayKind::Question(number), strict, &mut self.actions);
         true
     }
 
@@ -122,7 +122,7 @@ impl Link {
 
     /// The client answered one of a round's questions.
     pub(super) fn round_answered(&mut self, question: SessionQuestion, message: &Message, now: Instant) {
-        let AskedBy::Round { call, key } = question.asked_by else { return };
+        let QuestionOrigin::Round { call, key } = question.asked_by else { return };
         match message.result_span() {
             Some(result) => self.note_answer(call, &key, message.text(result).to_owned()),
             None => {
@@ -136,7 +136,7 @@ impl Link {
 
     /// A round's question was not answered in time.
     pub(super) fn round_expired(&mut self, question: &SessionQuestion, now: Instant) {
-        if let AskedBy::Round { call, key } = &question.asked_by
+        if let QuestionOrigin::Round { call, key } = &question.asked_by
             && self.refuse_leg(*call, key, question.method, "the client did not answer in time", now)
         {
             self.answer_round(*call);
@@ -156,7 +156,7 @@ impl Link {
         self.withdraw_round(id);
         let Some(exchange) = self.exchanges.get(&id.0) else { return };
         if exchange.method == Method::ToolsCall {
-            let text = Quoted(why);
+            let text = JsonString(why);
             self.answer_locally(id, &format!(r#"{{"content":[{{"type":"text","text":{text}}}],"isError":true}}"#), now);
         } else {
             self.refuse_locally(id, -32603, why, now);
@@ -171,11 +171,11 @@ impl Link {
             return;
         };
         let of_call =
-            |question: &SessionQuestion| matches!(question.asked_by, AskedBy::Round { call, .. } if call == id);
+            |question: &SessionQuestion| matches!(question.asked_by, QuestionOrigin::Round { call, .. } if call == id);
         while let Some(question) = session.take_question(of_call) {
             let note = text::cancelled(question.number);
             let strict = self.settings.strict_streams;
-            session.send_on_track(question.track, &[note.as_bytes()], What::Message, strict, &mut self.actions);
+            session.send_on_track(question.track, &[note.as_bytes()], ReplayKind::Message, strict, &mut self.actions);
         }
     }
 }

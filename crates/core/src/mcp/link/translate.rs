@@ -4,18 +4,18 @@
 use std::time::Instant;
 
 use super::{
-    Action, Exchange, ExchangeOwner, Link, Method, ReplyRoute, ToolHeaders, Wire, WireId, ends::TranslatedAnswer,
-    exchange::RequestStanding,
+    Exchange, ExchangeOwner, Link, LinkAction, Method, ReplyRoute, ToolHeaders, UpstreamKind, WireId,
+    ends::TranslatedAnswer, exchange::RequestStanding,
 };
 use crate::{
     mcp::{
         era::{Era, Revision},
-        hello::{Class, OWN_INFO},
-        level::Level,
-        modern::{self, Caller, InputRequest, InputRequired},
+        hello::{ClientClass, OWN_INFO},
+        level::LogLevel,
+        modern::{self, InputRequest, InputRequired, OwnClientMeta},
         payload,
     },
-    wire::{Members, Message, members::Quoted, text},
+    wire::{Members, Message, members::JsonString, text},
 };
 
 impl Link {
@@ -66,14 +66,14 @@ impl Link {
                 let session = exchange.session().and_then(|key| self.sessions.get(&key));
                 // A client of the older era that has set no level expects the server's own choice, which was `info` or so.
                 let (class, mut level) =
-                    session.map_or((Class::NONE, None), |s| (s.class, s.level.or(Some(Level::Info))));
+                    session.map_or((ClientClass::NONE, None), |s| (s.class, s.level.or(Some(LogLevel::Info))));
                 let info = session.map_or_else(|| OWN_INFO.into(), |s| s.info.clone());
                 if level.is_some() && !self.hears_log(id) {
                     level = None;
                 }
                 self.keep_origin(id, message);
                 let round = self.exchanges.get(&id.0).and_then(|e| e.rounds.as_deref()).map(|rounds| &rounds.round);
-                let text = modern::to_modern(message, number, Caller { class, level, info: &info }, round);
+                let text = modern::to_modern(message, number, OwnClientMeta { class, level, info: &info }, round);
                 self.output.write_text(&text);
             }
         }
@@ -112,7 +112,7 @@ impl Link {
         self.write_with_meta(number, message, meta);
     }
 
-    fn write_with_meta(&mut self, number: u64, message: &Message, meta: Option<(crate::wire::Span, String)>) {
+    fn write_with_meta(&mut self, number: u64, message: &Message, meta: Option<(crate::wire::ByteSpan, String)>) {
         let Some(span) = message.id_span() else { return };
         let number = number.to_string();
         match &meta {
@@ -156,7 +156,7 @@ impl Link {
                 // It was started to find that out.
                 self.stateless_until = None;
             }
-            return self.actions.push_back(Action::Elsewhere(id, message));
+            return self.actions.push_back(LinkAction::Elsewhere(id, message));
         }
         match method {
             Method::Discover => {
@@ -196,7 +196,7 @@ impl Link {
         let ExchangeOwner::Client { id: own, session, modern, names, .. } = &exchange.owner else { return None };
         let method = exchange.method;
         let result = message.result_span().map(|span| message.text(span));
-        let listed = era == Era::Modern && method == Method::ToolsList && self.settings.wire == Wire::Http;
+        let listed = era == Era::Modern && method == Method::ToolsList && self.settings.wire == UpstreamKind::Http;
         let sound = result.filter(|_| listed).and_then(ToolHeaders::sound_only);
         let sound = sound.or_else(|| names.as_ref()?.result(method, result?));
         let result = sound.as_deref().or(result);
@@ -243,7 +243,7 @@ impl Link {
 
     /// A server's error that asks to open pages, as questions to a modern client (mcp-eras 5.7 A7). Nothing is kept: the
     /// client calls again when it has done so.
-    fn urls_asked(&self, own: &str, class: Class, elicitations: Vec<String>) -> TranslatedAnswer {
+    fn urls_asked(&self, own: &str, class: ClientClass, elicitations: Vec<String>) -> TranslatedAnswer {
         if !class.url {
             return lacking(own, "the client must be able to open a page", r#"{"elicitation":{"url":{}}}"#);
         }
@@ -264,7 +264,7 @@ impl Link {
         let is_mismatch = |error: &str| Members::read(error).is_some_and(|error| error.get("code") == Some("-32020"));
         let Some(exchange) = self.exchanges.get(&id.0) else { return false };
         let first = exchange.origin.is_some() && exchange.method == Method::ToolsCall && exchange.wire == id.0;
-        if self.settings.wire != Wire::Http
+        if self.settings.wire != UpstreamKind::Http
             || !first
             || !message.error_span().is_some_and(|span| is_mismatch(message.text(span)))
         {
@@ -290,7 +290,7 @@ impl Link {
 
 /// The error of the modern era that names what a client would have to be able to do.
 fn lacking(own: &str, why: &str, required: &str) -> TranslatedAnswer {
-    let (code, why) = (modern::MISSING_CAPABILITY, Quoted(why));
+    let (code, why) = (modern::MISSING_CAPABILITY, JsonString(why));
     let data = format!(r#"{{"requiredCapabilities":{required}}}"#);
     let body = text::error(own, format_args!(r#"{{"code":{code},"message":{why},"data":{data}}}"#));
     TranslatedAnswer { body, code: Some(code) }

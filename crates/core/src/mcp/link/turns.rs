@@ -4,7 +4,8 @@
 use std::time::{Duration, Instant};
 
 use super::{
-    Action, Exchange, Link, PARKED_FOR, ReplyRoute, Wire, WireId, exchange::RequestStanding, lifecycle::LinkPhase,
+    Exchange, Link, LinkAction, PARKED_FOR, ReplyRoute, UpstreamKind, WireId, exchange::RequestStanding,
+    lifecycle::LinkPhase,
 };
 use crate::mcp::era::Era;
 
@@ -68,7 +69,7 @@ impl Link {
         let is_anothers =
             |e: &Exchange| e.modern().is_some() && e.method.may_ask() && !e.is_of_the_same_client_as(call);
         self.exclusive
-            && self.settings.wire == Wire::Pipe
+            && self.settings.wire == UpstreamKind::Pipe
             && self.era() == Era::Legacy
             && (self.exchanges.values().any(|e| e.may_be_asked() && !is_over(e))
                 || earlier.into_iter().any(|held| self.exchanges.get(&held.0).is_some_and(is_anothers)))
@@ -82,7 +83,7 @@ impl Link {
         // One that has become a stream stays: its head is sent.
         let is_held = |id: &WireId| self.exchanges.get(&id.0).is_some_and(|e| e.reply == ReplyRoute::Held);
         let waits_for_floor = |id: &WireId| {
-            self.settings.wire == Wire::Http && self.exchanges.get(&id.0).is_some_and(|e| self.wants_floor(e))
+            self.settings.wire == UpstreamKind::Http && self.exchanges.get(&id.0).is_some_and(|e| self.wants_floor(e))
         };
         let waits = |id: &WireId| is_held(id) && (self.must_wait(*id) || waits_for_floor(id));
         let waiting: Vec<WireId> = self.held.iter().map(|(id, _)| *id).filter(waits).collect();
@@ -90,7 +91,7 @@ impl Link {
             let Some(at) = self.held.iter().position(|(held, _)| *held == id) else { continue };
             if let Some((_, message)) = self.held.remove(at) {
                 self.retire(id);
-                self.actions.push_back(Action::Elsewhere(id, message));
+                self.actions.push_back(LinkAction::Elsewhere(id, message));
             }
         }
     }

@@ -7,8 +7,8 @@ use super::{Link, LinkPhase, Method};
 use crate::{
     mcp::{
         era::Era,
-        hello::Greeting,
-        modern::{self, Caller, Filter},
+        hello::ServerGreeting,
+        modern::{self, ListenFilter, OwnClientMeta},
     },
     wire::{Message, text},
 };
@@ -32,9 +32,9 @@ pub(super) struct Union {
 #[derive(Debug)]
 struct Upstream {
     number: u64,
-    asked: Filter,
+    asked: ListenFilter,
     /// What the server will tell of, once it has said so.
-    honoured: Option<Filter>,
+    honoured: Option<ListenFilter>,
     deadline: Instant,
 }
 
@@ -53,7 +53,7 @@ impl Union {
         self.next.is_none()
     }
 
-    fn honoured(&self) -> Option<&Filter> {
+    fn honoured(&self) -> Option<&ListenFilter> {
         self.current.as_ref()?.honoured.as_ref()
     }
 
@@ -63,8 +63,8 @@ impl Union {
     }
 
     /// What of a filter the server will tell of: what it was asked for and has agreed to, and what it tells unasked if at all.
-    pub(super) fn honours(&self, mut wanted: Filter, greeting: &Greeting) -> Filter {
-        let none = Filter::default();
+    pub(super) fn honours(&self, mut wanted: ListenFilter, greeting: &ServerGreeting) -> ListenFilter {
+        let none = ListenFilter::default();
         let honoured = self.honoured().unwrap_or(&none);
         wanted.tools &= honoured.tools || !greeting.tools_changed;
         wanted.prompts &= honoured.prompts || !greeting.prompts_changed;
@@ -99,7 +99,7 @@ impl Link {
         self.union.again_at = None;
         let number = self.next_id().0;
         let params = format!(r#"{{"notifications":{}}}"#, wanted.to_json());
-        self.output.write_text(&modern::own_request(number, Method::Listen, &params, Caller::OWN));
+        self.output.write_text(&modern::own_request(number, Method::Listen, &params, OwnClientMeta::OWN));
         let deadline = now + ACKNOWLEDGE_WITHIN;
         self.union.next = Some(Upstream { number, asked: wanted, honoured: None, deadline });
     }
@@ -114,11 +114,11 @@ impl Link {
     }
 
     /// All that clients want to hear of and the server tells of. Legacy sessions hear of every list.
-    fn wanted_changes(&self) -> Filter {
-        let Some(greeting) = &self.greeting else { return Filter::default() };
+    fn wanted_changes(&self) -> ListenFilter {
+        let Some(greeting) = &self.greeting else { return ListenFilter::default() };
         let all = !self.sessions.is_empty();
-        let any = |wants: fn(&Filter) -> bool| all || self.listens.values().any(|listen| wants(&listen.wanted));
-        Filter {
+        let any = |wants: fn(&ListenFilter) -> bool| all || self.listens.values().any(|listen| wants(&listen.wanted));
+        ListenFilter {
             tools: any(|filter| filter.tools),
             prompts: any(|filter| filter.prompts),
             resources: any(|filter| filter.resources),
@@ -131,7 +131,7 @@ impl Link {
     pub(super) fn union_acknowledged(&mut self, message: &Message, now: Instant) {
         let Some(number) = modern::subscription(message) else { return };
         let Some(next) = self.union.next.take_if(|next| next.number == number) else { return };
-        let honoured = Filter::read(message).unwrap_or_default();
+        let honoured = ListenFilter::read(message).unwrap_or_default();
         let old = self.union.current.replace(Upstream { honoured: Some(honoured), ..next });
         if let Some(old) = old {
             self.cancel_number(old.number);

@@ -6,8 +6,8 @@ use super::{Exchange, Link, Method, SessionKey, StreamKey, WireId, exchange::Exc
 use crate::{
     mcp::{
         era::Era,
-        level::Level,
-        modern::{self, Caller},
+        level::LogLevel,
+        modern::{self, OwnClientMeta},
     },
     wire::{Message, text},
 };
@@ -300,7 +300,7 @@ impl Link {
         if self.greeting().is_some_and(|greeting| !greeting.logging) {
             return self.refuse_locally(id, -32601, "the server has no logging", now);
         }
-        let Some(level) = message.string(message.params().level).and_then(|name| Level::named(&name)) else {
+        let Some(level) = message.string(message.params().level).and_then(|name| LogLevel::named(&name)) else {
             return self.refuse_locally(id, -32602, "unknown log level", now);
         };
         if let Some(session) = self.sessions.get_mut(&key) {
@@ -325,10 +325,10 @@ impl Link {
 
     /// Whether a session wants notes of this level. Nobody set one: the server chose. Somebody did: a session that did
     /// not is spared the other's debugging.
-    pub(super) fn wants(&self, key: SessionKey, level: Option<Level>) -> bool {
+    pub(super) fn wants(&self, key: SessionKey, level: Option<LogLevel>) -> bool {
         let Some(level) = level else { return true };
         let own = self.sessions.get(&key).and_then(|session| session.level);
-        let threshold = own.or(self.level.map(|_| Level::Info));
+        let threshold = own.or(self.level.map(|_| LogLevel::Info));
         threshold.is_none_or(|threshold| level >= threshold)
     }
 
@@ -351,15 +351,15 @@ impl Link {
     }
 
     /// The most verbose of all levels. A session that set none counts as `info` once another has set one.
-    fn wanted_level(&self) -> Option<Level> {
+    fn wanted_level(&self) -> Option<LogLevel> {
         let set = self.sessions.values().filter_map(|session| session.level).chain(self.call_level).min()?;
         let unset = self.sessions.values().any(|session| session.level.is_none());
-        Some(if unset { set.min(Level::Info) } else { set })
+        Some(if unset { set.min(LogLevel::Info) } else { set })
     }
 
     /// Makes the server as verbose as a call of the modern era wants it. It stays so: each client gets only what it
     /// asked for, and the level would change with every call.
-    pub(super) fn raise_level(&mut self, level: Option<Level>) {
+    pub(super) fn raise_level(&mut self, level: Option<LogLevel>) {
         let Some(level) = level else { return };
         if self.greeting().is_some_and(|greeting| greeting.logging) && self.call_level.is_none_or(|set| level < set) {
             self.call_level = Some(level);
@@ -375,7 +375,7 @@ impl Link {
         }
         let name = method.name();
         let request = match self.era() {
-            Era::Modern => modern::own_request(id.0, method, params, Caller::OWN),
+            Era::Modern => modern::own_request(id.0, method, params, OwnClientMeta::OWN),
             Era::Legacy if params.is_empty() => format!(r#"{{"jsonrpc":"2.0","id":{},"method":"{name}"}}"#, id.0),
             Era::Legacy => text::request(id.0, method, params),
         };

@@ -1,7 +1,7 @@
 use bytes::Bytes;
 
 use super::*;
-use crate::wire::Kind;
+use crate::wire::MessageKind;
 
 const NONE: &str =
     r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{}"#;
@@ -19,30 +19,30 @@ fn fit() -> Message {
     call(&format!("{{{NONE}}}"))
 }
 
-fn headers<'a>(version: &'a str, method: &'a str, name: &'a str) -> Headers<'a> {
-    let header = |value: &'a str| if value.is_empty() { Header::Absent } else { Header::Once(value) };
-    Headers { version: header(version), method: header(method), name: header(name) }
+fn headers<'a>(version: &'a str, method: &'a str, name: &'a str) -> RoutingHeaders<'a> {
+    let header = |value: &'a str| if value.is_empty() { RoutingHeader::Absent } else { RoutingHeader::Once(value) };
+    RoutingHeaders { version: header(version), method: header(method), name: header(name) }
 }
 
-fn checked(message: &Message, headers: &Headers) -> Result<Envelope, Unfit> {
-    let Kind::Request(method) = message.kind() else { panic!("a request") };
+fn checked(message: &Message, headers: &RoutingHeaders) -> Result<ClientMeta, RequestFault> {
+    let MessageKind::Request(method) = message.kind() else { panic!("a request") };
     check(message, method, headers)
 }
 
 /// What is wrong with a request, in one word.
-fn wrong(message: &Message, headers: &Headers) -> &'static str {
+fn wrong(message: &Message, headers: &RoutingHeaders) -> &'static str {
     match checked(message, headers) {
         Ok(_) => "nothing",
-        Err(Unfit::Meta(_)) => "meta",
-        Err(Unfit::Mismatch(_)) => "mismatch",
-        Err(Unfit::Version { .. }) => "version",
-        Err(Unfit::Method) => "method",
+        Err(RequestFault::Meta(_)) => "meta",
+        Err(RequestFault::Mismatch(_)) => "mismatch",
+        Err(RequestFault::Version { .. }) => "version",
+        Err(RequestFault::Method) => "method",
     }
 }
 
 const RIGHT: (&str, &str, &str) = (VERSION, "tools/call", "t");
 
-fn right() -> Headers<'static> {
+fn right() -> RoutingHeaders<'static> {
     headers(RIGHT.0, RIGHT.1, RIGHT.2)
 }
 
@@ -58,7 +58,7 @@ fn a_request_without_its_envelope_is_unfit_and_is_told_what_lacks() {
         (format!(r#"{{{version},"io.modelcontextprotocol/clientCapabilities":[]}}"#), CAPABILITIES),
         (format!(r#"{{{capabilities},"io.modelcontextprotocol/protocolVersion":20260728}}"#), PROTOCOL_VERSION),
     ] {
-        let Err(Unfit::Meta(why)) = checked(&call(&meta), &right()) else { panic!("{meta}") };
+        let Err(RequestFault::Meta(why)) = checked(&call(&meta), &right()) else { panic!("{meta}") };
         assert!(why.contains(lacks), "{why}");
     }
     for params in [r#","params":{"name":"t"}"#, ""] {
@@ -90,9 +90,9 @@ fn a_client_need_not_say_who_it_is() {
 #[test]
 fn an_envelope_says_what_its_client_can_answer_and_wants_to_hear() {
     let meta = r#"{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{"url":{}},"roots":{},"extensions":{"x/y":{}}},"io.modelcontextprotocol/logLevel":"warning"}"#;
-    let Envelope { class, level, .. } = checked(&call(meta), &right()).unwrap();
-    assert_eq!(class, Class { url: true, roots: true, ..Class::NONE });
-    assert_eq!(level, Some(Level::Warning));
+    let ClientMeta { class, level, .. } = checked(&call(meta), &right()).unwrap();
+    assert_eq!(class, ClientClass { url: true, roots: true, ..ClientClass::NONE });
+    assert_eq!(level, Some(LogLevel::Warning));
     for level in [r#""loud""#, "7", "null", r#""Debug""#] {
         let meta = format!(r#"{{{NONE},"io.modelcontextprotocol/logLevel":{level}}}"#);
         assert_eq!(wrong(&call(&meta), &right()), "meta", "{level}");
@@ -113,7 +113,7 @@ fn a_version_that_both_agree_on_and_is_not_served_is_named() {
     for version in ["v999", "2027-01-01", "2025-11-25", "2024-11-05"] {
         let meta = format!("{{{}}}", NONE.replace(VERSION, version));
         let unfit = checked(&call(&meta), &headers(version, RIGHT.1, RIGHT.2));
-        assert_eq!(unfit, Err(Unfit::Version { requested: version.to_owned() }));
+        assert_eq!(unfit, Err(RequestFault::Version { requested: version.to_owned() }));
     }
 }
 
@@ -156,7 +156,7 @@ fn the_name_header_says_what_the_body_names() {
 fn a_routing_header_that_comes_twice_is_a_mismatch() {
     for twice in 0..3 {
         let mut all = right();
-        *[&mut all.version, &mut all.method, &mut all.name][twice] = Header::Repeated;
+        *[&mut all.version, &mut all.method, &mut all.name][twice] = RoutingHeader::Repeated;
         assert_eq!(wrong(&fit(), &all), "mismatch", "{twice}");
     }
 }
@@ -221,11 +221,11 @@ fn only_the_envelope_is_taken_out_of_what_a_legacy_server_sees() {
     assert_eq!(meta_to_legacy("7", 7), "{}");
 }
 
-fn greeting(capabilities: &str) -> Greeting {
+fn greeting(capabilities: &str) -> ServerGreeting {
     let text = format!(
         r#"{{"jsonrpc":"2.0","id":1,"result":{{"protocolVersion":"2025-11-25","capabilities":{capabilities},"serverInfo":{{"name":"s"}}}}}}"#
     );
-    Greeting::read(&message(&text)).unwrap()
+    ServerGreeting::read(&message(&text)).unwrap()
 }
 
 // checks 71
@@ -251,8 +251,11 @@ fn a_legacy_result_gets_its_kind_its_hints_and_its_server() {
 
 #[test]
 fn a_legacy_request_gets_the_envelope_of_its_session() {
-    let caller =
-        Caller { class: Class { form: true, ..Class::NONE }, level: Some(Level::Error), info: r#"{"name":"c"}"# };
+    let caller = OwnClientMeta {
+        class: ClientClass { form: true, ..ClientClass::NONE },
+        level: Some(LogLevel::Error),
+        info: r#"{"name":"c"}"#,
+    };
     let sealed = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{"elicitation":{}},"io.modelcontextprotocol/clientInfo":{"name":"c"},"io.modelcontextprotocol/logLevel":"error""#;
     let bare = message(r#"{"jsonrpc":"2.0","id":"x","method":"tools/list"}"#);
     assert_eq!(
@@ -262,8 +265,10 @@ fn a_legacy_request_gets_the_envelope_of_its_session() {
     let full = message(
         r#"{"jsonrpc":"2.0","id":"x","method":"tools/call","params":{"arguments":{"n":1e400},"task":{},"_meta":{"io.modelcontextprotocol/protocolVersion":"?","progressToken":"t","x":1.0},"name":"t"}}"#,
     );
-    let round =
-        Round { responses: vec![("k\"".to_owned(), "{\"a\":1.0}".to_owned())], state: Some(r#""s\u0020""#.into()) };
+    let round = InputRound {
+        responses: vec![("k\"".to_owned(), "{\"a\":1.0}".to_owned())],
+        state: Some(r#""s\u0020""#.into()),
+    };
     let rest = sealed.split_once(',').unwrap().1;
     assert_eq!(
         to_modern(&full, 7, caller, Some(&round)),
@@ -271,10 +276,15 @@ fn a_legacy_request_gets_the_envelope_of_its_session() {
             r#"{{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{{"arguments":{{"n":1e400}},"_meta":{{"io.modelcontextprotocol/protocolVersion":"2026-07-28","progressToken":7,"x":1.0,{rest}}},"name":"t","inputResponses":{{"k\"":{{"a":1.0}}}},"requestState":"s\u0020"}}}}"#
         )
     );
-    let quiet = Caller { level: None, ..caller };
-    assert!(!to_modern(&bare, 7, quiet, Some(&Round::default())).contains("logLevel"));
+    let quiet = OwnClientMeta { level: None, ..caller };
+    assert!(!to_modern(&bare, 7, quiet, Some(&InputRound::default())).contains("logLevel"));
     assert_eq!(
-        own_request(7, Method::ResourcesRead, r#"{"uri":"u"}"#, Caller { class: Class::NONE, level: None, info: "{}" }),
+        own_request(
+            7,
+            Method::ResourcesRead,
+            r#"{"uri":"u"}"#,
+            OwnClientMeta { class: ClientClass::NONE, level: None, info: "{}" }
+        ),
         r#"{"jsonrpc":"2.0","id":7,"method":"resources/read","params":{"uri":"u","_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},"io.modelcontextprotocol/clientInfo":{}}}}"#
     );
 }
@@ -336,7 +346,7 @@ fn a_filter_is_read_strictly_and_written_as_it_was_meant() {
         r#"{"notifications":{"resourceSubscriptions":"u"}}"#,
         r#"{"notifications":{"resourceSubscriptions":[1]}}"#,
     ] {
-        assert_eq!(Filter::read(&listen(params)), None, "{params}");
+        assert_eq!(ListenFilter::read(&listen(params)), None, "{params}");
     }
     for (params, written) in [
         (r#"{"notifications":{}}"#, "{}"),
@@ -346,7 +356,7 @@ fn a_filter_is_read_strictly_and_written_as_it_was_meant() {
             r#"{"toolsListChanged":true,"resourcesListChanged":true,"resourceSubscriptions":["a\"","b"]}"#,
         ),
     ] {
-        let filter = Filter::read(&listen(params)).unwrap();
+        let filter = ListenFilter::read(&listen(params)).unwrap();
         assert_eq!(filter.to_json(), written);
         assert_eq!(filter.is_empty(), written == "{}");
     }
@@ -354,12 +364,15 @@ fn a_filter_is_read_strictly_and_written_as_it_was_meant() {
 
 #[test]
 fn a_filter_wants_what_it_names_and_a_server_has() {
-    let all = Filter { tools: true, prompts: true, resources: true, uris: vec!["u".to_owned()] };
-    assert_eq!(all.clone().within(&greeting("{}")), Filter::default());
+    let all = ListenFilter { tools: true, prompts: true, resources: true, uris: vec!["u".to_owned()] };
+    assert_eq!(all.clone().within(&greeting("{}")), ListenFilter::default());
     // R-56: what a server of the older era has, it may tell of, whatever it announces.
     let some = greeting(r#"{"prompts":{"listChanged":true},"resources":{"subscribe":true,"listChanged":false}}"#);
     let left = all.clone().within(&some);
-    assert_eq!(left, Filter { prompts: true, resources: true, uris: vec!["u".to_owned()], ..Filter::default() });
+    assert_eq!(
+        left,
+        ListenFilter { prompts: true, resources: true, uris: vec!["u".to_owned()], ..ListenFilter::default() }
+    );
     assert!(left.wants(Method::PromptsChanged) && left.wants(Method::ResourcesChanged));
     assert!(!left.wants(Method::ToolsChanged));
     assert!(!all.wants(Method::ResourceUpdated) && !all.wants(Method::Log));
@@ -368,7 +381,7 @@ fn a_filter_wants_what_it_names_and_a_server_has() {
 // checks 81 82 84
 #[test]
 fn what_a_listen_hears_carries_its_id_as_it_was_written() {
-    let filter = Filter { tools: true, ..Filter::default() };
+    let filter = ListenFilter { tools: true, ..ListenFilter::default() };
     for id in ["0", r#""0""#, r#""\u0031""#, "9007199254740993"] {
         let tag = format!(r#""_meta":{{"io.modelcontextprotocol/subscriptionId":{id}}}"#);
         assert_eq!(

@@ -8,18 +8,18 @@ use bytes::Bytes;
 use super::{Actions, Post, STANDALONE, Saved, Session};
 use crate::{
     mcp::{
-        hello::Hello,
-        level::Level,
-        link::Action,
-        replay::{Replay, UNSAVED, What},
+        hello::ClientHello,
+        level::LogLevel,
+        link::LinkAction,
+        replay::{Replay, ReplayKind, UNSAVED},
     },
     wire::frame::EventId,
 };
 
 /// What has to be saved of a session, or what was.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Kept {
-    pub level: Option<Level>,
+pub struct SessionSnapshot {
+    pub level: Option<LogLevel>,
     /// The resources it watches.
     pub watched: Vec<String>,
     /// The newest event of its own stream, and the newest of them that went out.
@@ -31,7 +31,7 @@ pub struct Kept {
     pub events: Vec<(EventId, Bytes)>,
 }
 
-impl Kept {
+impl SessionSnapshot {
     /// Returns the number after which the events of its own stream are numbered once it is taken up. It has to be saved
     /// before it is: the daemon after that one must not give the same numbers to other events.
     #[must_use]
@@ -44,7 +44,7 @@ impl Kept {
 impl Session {
     /// Takes up a session that another daemon has left. Its streams and questions are numbered from there on: what its
     /// client still has of the old ones must find nothing.
-    pub fn resume(hello: &Hello, kept: Kept, numbers_from: u32, now: Instant) -> Self {
+    pub fn resume(hello: &ClientHello, kept: SessionSnapshot, numbers_from: u32, now: Instant) -> Self {
         let mut session = Self::new(hello, None);
         let (own, of_posts): (Vec<_>, Vec<_>) = kept.events.into_iter().partition(|(id, _)| id.stream == STANDALONE);
         let own = own.into_iter().map(|(id, bytes)| (id.event, bytes));
@@ -80,7 +80,7 @@ impl Session {
         if let Saved::Until { changed, .. } = &mut self.saved
             && !std::mem::replace(changed, true)
         {
-            actions.push_back(Action::Unsaved);
+            actions.push_back(LinkAction::Unsaved);
         }
     }
 
@@ -94,25 +94,25 @@ impl Session {
     }
 
     /// What has changed since this was asked last; `None` if nothing has. What it watches is the link's to say.
-    pub fn take_unsaved(&mut self) -> Option<Kept> {
+    pub fn take_unsaved(&mut self) -> Option<SessionSnapshot> {
         let Saved::Until { event: before, changed: true } = self.saved else { return None };
         let last = self.standalone.last();
         self.saved = Saved::Until { event: last, changed: false };
-        let own = self.standalone.after(before).filter(|(_, _, what)| **what == What::Message);
+        let own = self.standalone.after(before).filter(|(_, _, what)| **what == ReplayKind::Message);
         let own = own.map(|(event, bytes, _)| (EventId { stream: STANDALONE, event }, bytes.clone()));
         let mut events: Vec<_> = own.collect();
         for post in self.posts.iter_mut().filter(|post| post.unsaved) {
             post.unsaved = false;
-            let of_post = post.replay.after(0).filter(|(_, _, what)| **what == What::Message);
+            let of_post = post.replay.after(0).filter(|(_, _, what)| **what == ReplayKind::Message);
             events.extend(of_post.map(|(event, bytes, _)| (EventId { stream: post.number, event }, bytes.clone())));
         }
         let (delivered, oldest) = (self.standalone.delivered(), self.standalone.oldest());
-        Some(Kept { level: self.level, watched: Vec::new(), last, delivered, oldest, events })
+        Some(SessionSnapshot { level: self.level, watched: Vec::new(), last, delivered, oldest, events })
     }
 
     /// What is saved when the daemon stops: all that has changed, and the ends of its POST streams, which nobody may
     /// have read.
-    pub fn last_unsaved(&mut self) -> Option<Kept> {
+    pub fn last_unsaved(&mut self) -> Option<SessionSnapshot> {
         let Saved::Until { changed, .. } = &mut self.saved else { return None };
         *changed = true;
         for post in self.posts.iter_mut().filter(|post| post.finished.is_some()) {

@@ -10,7 +10,7 @@ use super::{Actions, Session};
 use crate::{
     mcp::{
         Method,
-        link::{Action, SessionKey},
+        link::{LinkAction, SessionKey},
     },
     wire::text,
 };
@@ -20,7 +20,7 @@ const MAX_UNANSWERED: usize = 8;
 
 /// How a client is asked, and what came of it.
 #[derive(Debug)]
-pub struct Pings {
+pub struct ClientPings {
     every: Duration,
     pub due: Instant,
     unanswered: VecDeque<u64>,
@@ -29,7 +29,7 @@ pub struct Pings {
     silent: bool,
 }
 
-impl Pings {
+impl ClientPings {
     pub fn new(every: Duration, now: Instant) -> Self {
         Self { every, due: now, unanswered: VecDeque::new(), answers: false, silent: false }
     }
@@ -61,7 +61,7 @@ impl Session {
             return pings.unanswered.clear();
         }
         if !pings.unanswered.is_empty() && pings.answers && !std::mem::replace(&mut pings.silent, true) {
-            actions.push_back(Action::Silent(key));
+            actions.push_back(LinkAction::Silent(key));
         }
         self.last_question += 1;
         if pings.unanswered.len() >= MAX_UNANSWERED {

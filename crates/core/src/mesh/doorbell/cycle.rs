@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::{Lead, Path, Paths, Time};
-use crate::mesh::{path::PathGrade, signal::Duty};
+use super::{Paths, SignalHeader, Time, WakePath};
+use crate::mesh::{path::PathGrade, signal::SignalDuty};
 
 /// How often time alone has a ladder climbed again for what did not ring, ever more seldom. After that the next signal, or
 /// the path itself, is waited for.
@@ -11,7 +11,7 @@ const MAX_RETRIES: u32 = 8;
 
 #[derive(Debug)]
 pub(super) struct Cycle {
-    pub(super) lead: Lead,
+    pub(super) lead: SignalHeader,
     pub(super) since: Time,
     /// Paths that have taken the bell, may have, or are about to.
     pub(super) rung: Paths,
@@ -26,7 +26,7 @@ pub(super) struct Cycle {
     pub(super) retry: Option<Time>,
     pub(super) attempt: Option<RingAttempt>,
     /// The last bell that rang.
-    pub(super) last: Option<(Path, Time)>,
+    pub(super) last: Option<(WakePath, Time)>,
     /// Those that rang and could have woken the agent, and when the last of them did.
     pub(super) rings: u32,
     pub(super) could_have_woken: Option<Time>,
@@ -37,14 +37,14 @@ pub(super) struct Cycle {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RingAttempt {
     pub(super) number: u64,
-    pub(super) path: Path,
+    pub(super) path: WakePath,
     /// The path has taken it.
     pub(super) rang: bool,
     pub(super) until: Time,
 }
 
 impl Cycle {
-    pub(super) fn new(lead: Lead, since: Time) -> Self {
+    pub(super) fn new(lead: SignalHeader, since: Time) -> Self {
         Self {
             lead,
             since,
@@ -68,22 +68,22 @@ impl Cycle {
     }
 
     /// Whether another signal is to be rung for in place of this one: unless only this one needs a reply.
-    pub(super) fn yields_to(&self, other: &Lead) -> bool {
-        let needs_reply = |lead: &Lead| lead.kind.duty() == Some(Duty::Reply);
+    pub(super) fn yields_to(&self, other: &SignalHeader) -> bool {
+        let needs_reply = |lead: &SignalHeader| lead.kind.duty() == Some(SignalDuty::Reply);
         needs_reply(other) || !needs_reply(&self.lead)
     }
 
     /// Whether such a bell may wake somebody: it is on its way, it went by a path that can, or there is no better one.
-    pub(super) fn wakes(&self, can_wake: impl Fn(Path) -> bool) -> bool {
+    pub(super) fn wakes(&self, can_wake: impl Fn(WakePath) -> bool) -> bool {
         let on_its_way = self.attempt.is_some_and(|attempt| !attempt.rang);
-        let grade_a = |path: &Path| path.grade() == PathGrade::A;
+        let grade_a = |path: &WakePath| path.grade() == PathGrade::A;
         let better = self.missed.all().chain(self.unanswered.all()).any(|path| grade_a(&path) || can_wake(path));
-        let took = |path: Path| grade_a(&path) && !self.unanswered.has(path) && can_wake(path);
+        let took = |path: WakePath| grade_a(&path) && !self.unanswered.has(path) && can_wake(path);
         on_its_way || !better || self.rung.all().any(took)
     }
 
     /// A path has taken the bell.
-    pub(super) fn rang(&mut self, path: Path, can_wake: bool, now: Time) {
+    pub(super) fn rang(&mut self, path: WakePath, can_wake: bool, now: Time) {
         self.rung.insert(path);
         self.last = Some((path, now));
         if can_wake {
@@ -93,7 +93,7 @@ impl Cycle {
     }
 
     /// It has not.
-    pub(super) fn missed(&mut self, path: Path) {
+    pub(super) fn missed(&mut self, path: WakePath) {
         self.rung.remove(path);
         self.missed.insert(path);
     }
@@ -106,7 +106,7 @@ impl Cycle {
     }
 
     /// By which path the agent was told last, or is being told.
-    pub(super) fn newest_path(&self) -> Option<Path> {
+    pub(super) fn newest_path(&self) -> Option<WakePath> {
         self.last.map(|(path, _)| path).or(self.attempt.map(|attempt| attempt.path))
     }
 

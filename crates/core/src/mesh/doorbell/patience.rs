@@ -4,7 +4,7 @@ use std::time::Duration;
 
 /// How long bells may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Patience {
+pub struct DoorbellTiming {
     /// For a path to take a bell at all.
     pub ring_within: Duration,
     /// For a drain after a bell, before the next rung is tried.
@@ -15,7 +15,7 @@ pub struct Patience {
     pub max_attempts: [u32; 2],
 }
 
-impl Default for Patience {
+impl Default for DoorbellTiming {
     fn default() -> Self {
         Self {
             ring_within: Duration::from_secs(10),

@@ -4,12 +4,12 @@ mod lives;
 mod states;
 
 use super::*;
-use crate::mesh::Kind;
+use crate::mesh::SignalType;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-fn lead(seq: i64, kind: Kind) -> Lead {
-    Lead { seq, signal: seq.unsigned_abs().into(), trace: 0, kind, sender: "donna".into() }
+fn lead(seq: i64, kind: SignalType) -> SignalHeader {
+    SignalHeader { seq, signal: seq.unsigned_abs().into(), trace: 0, kind, sender: "donna".into() }
 }
 
 /// A doorbell with its store: what is undrained, and what has been said.
@@ -17,13 +17,13 @@ struct Desk {
     bell: Doorbell,
     now: Time,
     seq: i64,
-    undrained: Vec<(i64, Kind)>,
-    said: Vec<Chime>,
+    undrained: Vec<(i64, SignalType)>,
+    said: Vec<DoorbellAction>,
 }
 
 impl Desk {
     fn new() -> Self {
-        let bell = Doorbell::new(Patience::default());
+        let bell = Doorbell::new(DoorbellTiming::default());
         Self { bell, now: Time(0), seq: 0, undrained: Vec::new(), said: Vec::new() }
     }
 
@@ -37,9 +37,9 @@ impl Desk {
     }
 
     /// One behind `prism stdio`, whose program does not act on what comes down its stream.
-    fn on_stdio(paths: &[Path]) -> Self {
+    fn on_stdio(paths: &[WakePath]) -> Self {
         let mut desk = Self::new();
-        desk.bell.take_up(Look::default(), None, false, desk.now);
+        desk.bell.take_up(BacklogView::default(), None, false, desk.now);
         desk.bell.stream_opened();
         desk.reconcile();
         for path in paths {
@@ -49,24 +49,24 @@ impl Desk {
         desk
     }
 
-    fn look(&self) -> Look {
+    fn look(&self) -> BacklogView {
         let ringing = self.undrained.iter().filter(|(_, kind)| kind.rings()).count() as u64;
-        Look { ringing, quiet: self.undrained.len() as u64 - ringing, newest: self.seq }
+        BacklogView { ringing, quiet: self.undrained.len() as u64 - ringing, newest: self.seq }
     }
 
-    fn commit(&mut self, kind: Kind) -> Lead {
+    fn commit(&mut self, kind: SignalType) -> SignalHeader {
         self.seq += 1;
         self.undrained.push((self.seq, kind));
         lead(self.seq, kind)
     }
 
-    fn send(&mut self, kind: Kind) -> Vec<Chime> {
+    fn send(&mut self, kind: SignalType) -> Vec<DoorbellAction> {
         let lead = self.commit(kind);
         self.bell.arrived(lead, self.now);
         self.hear()
     }
 
-    fn drain(&mut self, limit: usize) -> Vec<Chime> {
+    fn drain(&mut self, limit: usize) -> Vec<DoorbellAction> {
         let count = limit.min(self.undrained.len());
         self.undrained.drain(..count);
         self.bell.drained(count as u64, self.look(), self.now);
@@ -78,7 +78,7 @@ impl Desk {
         self.bell.reconciled(Some(self.look()), first, self.now);
     }
 
-    fn pass(&mut self, time: Duration) -> Vec<Chime> {
+    fn pass(&mut self, time: Duration) -> Vec<DoorbellAction> {
         let until = self.now + time;
         for handled in 0.. {
             let Some(due) = self.bell.deadline().filter(|due| *due <= until) else { break };
@@ -90,7 +90,7 @@ impl Desk {
         self.hear()
     }
 
-    fn hear(&mut self) -> Vec<Chime> {
+    fn hear(&mut self) -> Vec<DoorbellAction> {
         let mut heard = Vec::new();
         while let Some(chime) = self.bell.poll() {
             heard.push(chime);
@@ -100,7 +100,7 @@ impl Desk {
     }
 
     /// The same, with every bell answered at once by what its path makes of it.
-    fn pass_answering(&mut self, time: Duration, answer: impl Fn(Path) -> Outcome) -> Vec<Path> {
+    fn pass_answering(&mut self, time: Duration, answer: impl Fn(WakePath) -> BellOutcome) -> Vec<WakePath> {
         let (until, from) = (self.now + time, self.said.len());
         loop {
             while let Some(RingAttempt { path, .. }) = self.ringing() {
@@ -114,7 +114,7 @@ impl Desk {
     }
 
     /// Answers the bell that is being rung, if one is.
-    fn answer(&mut self, outcome: Outcome) -> Vec<Chime> {
+    fn answer(&mut self, outcome: BellOutcome) -> Vec<DoorbellAction> {
         if let Some(number) = self.ringing_now() {
             self.bell.rung(number, outcome, self.now);
         }
@@ -130,13 +130,15 @@ impl Desk {
     }
 }
 
-fn rings(said: &[Chime]) -> Vec<Path> {
-    said.iter().filter_map(|chime| if let Chime::Ring { path, .. } = chime { Some(*path) } else { None }).collect()
+fn rings(said: &[DoorbellAction]) -> Vec<WakePath> {
+    said.iter()
+        .filter_map(|chime| if let DoorbellAction::Ring { path, .. } = chime { Some(*path) } else { None })
+        .collect()
 }
 
-fn outcomes(said: &[Chime]) -> Vec<(Path, Outcome)> {
-    let outcome = |chime: &Chime| match chime {
-        Chime::Note { path, outcome, .. } => Some((*path, *outcome)),
+fn outcomes(said: &[DoorbellAction]) -> Vec<(WakePath, BellOutcome)> {
+    let outcome = |chime: &DoorbellAction| match chime {
+        DoorbellAction::Note { path, outcome, .. } => Some((*path, *outcome)),
         _ => None,
     };
     said.iter().filter_map(outcome).collect()
@@ -146,56 +148,56 @@ fn outcomes(said: &[Chime]) -> Vec<(Path, Outcome)> {
 #[test]
 fn one_bell_until_the_drain_and_then_another() {
     let mut desk = Desk::connected();
-    assert_eq!(rings(&desk.send(Kind::Question)), [Path::Sse]);
-    assert_eq!(outcomes(&desk.answer(Outcome::Rang)), [(Path::Sse, Outcome::Rang)]);
+    assert_eq!(rings(&desk.send(SignalType::Question)), [WakePath::Sse]);
+    assert_eq!(outcomes(&desk.answer(BellOutcome::Rang)), [(WakePath::Sse, BellOutcome::Rang)]);
     for _ in 0..3 {
-        let said = desk.send(Kind::StatusUpdate);
-        assert_eq!((rings(&said), outcomes(&said)), (vec![], vec![(Path::Sse, Outcome::Coalesced)]));
+        let said = desk.send(SignalType::StatusUpdate);
+        assert_eq!((rings(&said), outcomes(&said)), (vec![], vec![(WakePath::Sse, BellOutcome::Coalesced)]));
     }
-    assert_eq!(outcomes(&desk.drain(20)), [(Path::Sse, Outcome::Confirmed)]);
-    assert_eq!(rings(&desk.send(Kind::Question)), [Path::Sse]);
+    assert_eq!(outcomes(&desk.drain(20)), [(WakePath::Sse, BellOutcome::Confirmed)]);
+    assert_eq!(rings(&desk.send(SignalType::Question)), [WakePath::Sse]);
 }
 
 // M-05
 #[test]
 fn a_drain_in_pages_rings_no_more_for_what_is_left() {
     let mut desk = Desk::connected();
-    desk.send(Kind::Question);
-    desk.answer(Outcome::Rang);
+    desk.send(SignalType::Question);
+    desk.answer(BellOutcome::Rang);
     for _ in 0..999 {
-        desk.send(Kind::StatusUpdate);
+        desk.send(SignalType::StatusUpdate);
     }
     let mut drained = Vec::new();
     while !desk.undrained.is_empty() {
         drained.extend(desk.drain(20));
     }
-    assert_eq!(rings(&desk.said), [Path::Sse], "one bell for a thousand");
-    assert_eq!(outcomes(&drained), [(Path::Sse, Outcome::Confirmed)]);
+    assert_eq!(rings(&desk.said), [WakePath::Sse], "one bell for a thousand");
+    assert_eq!(outcomes(&drained), [(WakePath::Sse, BellOutcome::Confirmed)]);
 }
 
 // M-06
 #[test]
 fn system_signals_never_ring() {
     let mut desk = Desk::connected();
-    for kind in Kind::ALL.into_iter().filter(|kind| kind.is_system()) {
+    for kind in SignalType::ALL.into_iter().filter(|kind| kind.is_system()) {
         let said = desk.send(kind);
-        assert_eq!((rings(&said), outcomes(&said)), (vec![], vec![(Path::Sse, Outcome::Filtered)]), "{kind:?}");
+        assert_eq!((rings(&said), outcomes(&said)), (vec![], vec![(WakePath::Sse, BellOutcome::Filtered)]), "{kind:?}");
     }
-    assert_eq!(rings(&desk.send(Kind::Answer)), [Path::Sse], "and hide nobody else's bell");
+    assert_eq!(rings(&desk.send(SignalType::Answer)), [WakePath::Sse], "and hide nobody else's bell");
 }
 
 // M-07
 #[test]
 fn with_nobody_there_it_is_uncaptured_and_the_next_result_carries_it() {
     let mut desk = Desk::new();
-    let said = desk.send(Kind::Question);
-    assert_eq!(outcomes(&said), [(Path::Sse, Outcome::Uncaptured)]);
-    assert!(said.contains(&Chime::Piggyback(true)));
+    let said = desk.send(SignalType::Question);
+    assert_eq!(outcomes(&said), [(WakePath::Sse, BellOutcome::Uncaptured)]);
+    assert!(said.contains(&DoorbellAction::Piggyback(true)));
     assert!(desk.bell.piggyback(desk.now).is_some());
     assert!(desk.bell.piggyback(desk.now).is_none(), "once");
     let said = desk.hear();
-    assert_eq!(outcomes(&said), [(Path::Piggyback, Outcome::Rang)]);
-    assert_eq!(outcomes(&desk.drain(20)), [(Path::Piggyback, Outcome::Confirmed)]);
+    assert_eq!(outcomes(&said), [(WakePath::Piggyback, BellOutcome::Rang)]);
+    assert_eq!(outcomes(&desk.drain(20)), [(WakePath::Piggyback, BellOutcome::Confirmed)]);
 }
 
 // M-16
@@ -203,26 +205,26 @@ fn with_nobody_there_it_is_uncaptured_and_the_next_result_carries_it() {
 fn no_bell_before_the_queue_was_read_and_one_for_the_backlog() {
     let mut desk = Desk::new();
     for _ in 0..5 {
-        desk.send(Kind::Question);
+        desk.send(SignalType::Question);
     }
     desk.bell.stream_opened();
     assert_eq!(desk.bell.connection(), StreamConnection::Reconciling);
-    assert_eq!(rings(&desk.send(Kind::Question)), [], "not yet");
+    assert_eq!(rings(&desk.send(SignalType::Question)), [], "not yet");
     desk.reconcile();
-    assert_eq!((rings(&desk.hear()), desk.bell.connection()), (vec![Path::Sse], StreamConnection::Connected));
-    desk.answer(Outcome::Rang);
+    assert_eq!((rings(&desk.hear()), desk.bell.connection()), (vec![WakePath::Sse], StreamConnection::Connected));
+    desk.answer(BellOutcome::Rang);
     assert_eq!(desk.bell.connection(), StreamConnection::Emitting);
-    assert_eq!(rings(&desk.send(Kind::Question)), []);
-    assert_eq!(rings(&desk.said), [Path::Sse]);
+    assert_eq!(rings(&desk.send(SignalType::Question)), []);
+    assert_eq!(rings(&desk.said), [WakePath::Sse]);
 }
 
 #[test]
 fn a_queue_that_cannot_be_read_keeps_no_bell_back() {
     let mut desk = Desk::new();
-    desk.send(Kind::Question);
+    desk.send(SignalType::Question);
     desk.bell.stream_opened();
     desk.bell.reconciled(None, None, desk.now);
-    assert_eq!(rings(&desk.hear()), [Path::Sse]);
+    assert_eq!(rings(&desk.hear()), [WakePath::Sse]);
 }
 
 // M-16
@@ -231,10 +233,10 @@ fn each_forbidden_transition() {
     let mut desk = Desk::new();
     desk.reconcile();
     assert_eq!(desk.bell.connection(), StreamConnection::Disconnected, "nothing to reconcile for");
-    desk.bell.rung(1, Outcome::Rang, desk.now);
+    desk.bell.rung(1, BellOutcome::Rang, desk.now);
     assert_eq!(desk.bell.connection(), StreamConnection::Disconnected, "a late bell connects nobody");
     desk.bell.stream_opened();
-    desk.bell.rung(1, Outcome::Rang, desk.now);
+    desk.bell.rung(1, BellOutcome::Rang, desk.now);
     assert_eq!(desk.bell.connection(), StreamConnection::Reconciling, "nor does it reconcile");
     desk.bell.stream_closed(desk.now);
     desk.reconcile();
@@ -245,95 +247,95 @@ fn each_forbidden_transition() {
 #[test]
 fn support_falls_with_the_stream_and_rises_with_the_next() {
     let mut desk = Desk::connected();
-    assert_eq!(desk.bell.support(), Support::Full);
+    assert_eq!(desk.bell.support(), WakeSupport::Full);
     desk.bell.stream_closed(desk.now);
-    assert!(desk.hear().contains(&Chime::Support(Support::Degraded)));
+    assert!(desk.hear().contains(&DoorbellAction::Support(WakeSupport::Degraded)));
     desk.bell.stream_opened();
-    assert_eq!(desk.bell.support(), Support::Degraded, "not before the queue was read");
+    assert_eq!(desk.bell.support(), WakeSupport::Degraded, "not before the queue was read");
     desk.reconcile();
-    assert!(desk.hear().contains(&Chime::Support(Support::Full)));
+    assert!(desk.hear().contains(&DoorbellAction::Support(WakeSupport::Full)));
 }
 
 // M-09
 #[test]
 fn support_falls_when_no_bell_is_heard_and_rises_with_one_that_is() {
     let mut desk = Desk::connected();
-    desk.send(Kind::StatusUpdate);
-    desk.answer(Outcome::Rang);
-    assert!(!desk.pass(59 * SECOND).contains(&Chime::Support(Support::Degraded)));
-    assert!(desk.pass(2 * SECOND).contains(&Chime::Support(Support::Degraded)));
+    desk.send(SignalType::StatusUpdate);
+    desk.answer(BellOutcome::Rang);
+    assert!(!desk.pass(59 * SECOND).contains(&DoorbellAction::Support(WakeSupport::Degraded)));
+    assert!(desk.pass(2 * SECOND).contains(&DoorbellAction::Support(WakeSupport::Degraded)));
     desk.drain(20);
-    assert_eq!(desk.bell.support(), Support::Degraded, "it came too late to be the bell's doing");
-    desk.send(Kind::StatusUpdate);
-    desk.answer(Outcome::Rang);
-    assert!(desk.drain(20).contains(&Chime::Support(Support::Full)));
+    assert_eq!(desk.bell.support(), WakeSupport::Degraded, "it came too late to be the bell's doing");
+    desk.send(SignalType::StatusUpdate);
+    desk.answer(BellOutcome::Rang);
+    assert!(desk.drain(20).contains(&DoorbellAction::Support(WakeSupport::Full)));
 }
 
 // M-13
 #[test]
 fn the_ladder_climbs_until_the_drain() {
     let mut desk = Desk::connected();
-    for path in [Path::Hook, Path::Tmux, Path::Channel, Path::Desktop, Path::Opencode] {
+    for path in [WakePath::Hook, WakePath::Tmux, WakePath::Channel, WakePath::Desktop, WakePath::Opencode] {
         desk.bell.open(path, desk.now);
     }
-    assert_eq!(rings(&desk.send(Kind::Question)), [Path::Opencode]);
-    assert_eq!(rings(&desk.answer(Outcome::SendFailed)), [Path::Hook], "at once, where a path failed");
-    desk.bell.close(Path::Opencode, desk.now);
-    desk.answer(Outcome::Rang);
-    assert_eq!(rings(&desk.pass(6 * SECOND)), [Path::Sse], "after a while, where it rang and nobody came");
-    desk.answer(Outcome::Rang);
-    assert_eq!(rings(&desk.pass(6 * SECOND)), [Path::Channel]);
-    desk.answer(Outcome::Rang);
-    assert_eq!(rings(&desk.pass(6 * SECOND)), [Path::Tmux]);
-    desk.answer(Outcome::Rang);
+    assert_eq!(rings(&desk.send(SignalType::Question)), [WakePath::Opencode]);
+    assert_eq!(rings(&desk.answer(BellOutcome::SendFailed)), [WakePath::Hook], "at once, where a path failed");
+    desk.bell.close(WakePath::Opencode, desk.now);
+    desk.answer(BellOutcome::Rang);
+    assert_eq!(rings(&desk.pass(6 * SECOND)), [WakePath::Sse], "after a while, where it rang and nobody came");
+    desk.answer(BellOutcome::Rang);
+    assert_eq!(rings(&desk.pass(6 * SECOND)), [WakePath::Channel]);
+    desk.answer(BellOutcome::Rang);
+    assert_eq!(rings(&desk.pass(6 * SECOND)), [WakePath::Tmux]);
+    desk.answer(BellOutcome::Rang);
     assert_eq!(rings(&desk.pass(20 * SECOND)), [], "a person is left in peace for the first minute");
-    assert_eq!(rings(&desk.pass(23 * SECOND)), [Path::Desktop]);
-    desk.answer(Outcome::Rang);
+    assert_eq!(rings(&desk.pass(23 * SECOND)), [WakePath::Desktop]);
+    desk.answer(BellOutcome::Rang);
     assert_eq!(rings(&desk.pass(3600 * SECOND)), [], "each path once");
     desk.drain(20);
-    desk.bell.open(Path::Opencode, desk.now);
-    assert_eq!(rings(&desk.send(Kind::Question)), [Path::Opencode], "and from the start with the next cycle");
+    desk.bell.open(WakePath::Opencode, desk.now);
+    assert_eq!(rings(&desk.send(SignalType::Question)), [WakePath::Opencode], "and from the start with the next cycle");
 }
 
 #[test]
 fn a_person_is_not_disturbed_for_what_needs_no_reply() {
     let mut desk = Desk::new();
-    desk.bell.open(Path::Desktop, desk.now);
-    desk.send(Kind::StatusUpdate);
+    desk.bell.open(WakePath::Desktop, desk.now);
+    desk.send(SignalType::StatusUpdate);
     assert_eq!(rings(&desk.pass(3600 * SECOND)), []);
 }
 
 #[test]
 fn a_path_that_never_says_what_became_of_a_bell_has_failed() {
     let mut desk = Desk::connected();
-    desk.bell.open(Path::Hook, desk.now);
-    assert_eq!(rings(&desk.send(Kind::Question)), [Path::Hook]);
+    desk.bell.open(WakePath::Hook, desk.now);
+    assert_eq!(rings(&desk.send(SignalType::Question)), [WakePath::Hook]);
     let said = desk.pass(11 * SECOND);
-    assert_eq!((rings(&said), outcomes(&said)), (vec![Path::Sse], vec![(Path::Hook, Outcome::SendFailed)]));
+    assert_eq!((rings(&said), outcomes(&said)), (vec![WakePath::Sse], vec![(WakePath::Hook, BellOutcome::SendFailed)]));
 }
 
 #[test]
 fn a_wait_is_answered_by_what_waits_already_and_else_rings() {
     let mut desk = Desk::connected();
     assert_eq!(desk.bell.wait(desk.now), None);
-    assert_eq!(rings(&desk.send(Kind::Question)), [Path::Wait]);
-    desk.answer(Outcome::Rang);
-    desk.bell.close(Path::Wait, desk.now);
+    assert_eq!(rings(&desk.send(SignalType::Question)), [WakePath::Wait]);
+    desk.answer(BellOutcome::Rang);
+    desk.bell.close(WakePath::Wait, desk.now);
     assert_eq!(rings(&desk.hear()), [], "the end of the call is the bell");
     assert!(desk.bell.wait(desk.now).is_some(), "asked again, it is told again");
-    assert_eq!(outcomes(&desk.drain(20)).last(), Some(&(Path::Wait, Outcome::Confirmed)));
+    assert_eq!(outcomes(&desk.drain(20)).last(), Some(&(WakePath::Wait, BellOutcome::Confirmed)));
     assert_eq!(desk.bell.wait(desk.now), None);
 }
 
 #[test]
 fn a_hook_that_comes_back_without_a_drain_is_not_rung_again() {
     let mut desk = Desk::new();
-    desk.bell.open(Path::Hook, desk.now);
-    assert_eq!(rings(&desk.send(Kind::Question)), [Path::Hook]);
-    desk.answer(Outcome::Rang);
+    desk.bell.open(WakePath::Hook, desk.now);
+    assert_eq!(rings(&desk.send(SignalType::Question)), [WakePath::Hook]);
+    desk.answer(BellOutcome::Rang);
     for _ in 0..5 {
-        desk.bell.close(Path::Hook, desk.now);
-        desk.bell.open(Path::Hook, desk.now);
+        desk.bell.close(WakePath::Hook, desk.now);
+        desk.bell.open(WakePath::Hook, desk.now);
     }
     assert_eq!(rings(&desk.hear()), [], "an agent that does not drain must not be woken for ever");
 }
@@ -341,48 +343,48 @@ fn a_hook_that_comes_back_without_a_drain_is_not_rung_again() {
 #[test]
 fn who_looks_in_is_told_once_in_a_cycle() {
     let mut desk = Desk::connected();
-    assert_eq!(desk.bell.look_in(Path::Hook, desk.now), None);
-    desk.send(Kind::Question);
-    desk.answer(Outcome::Rang);
-    assert!(desk.bell.look_in(Path::Hook, desk.now).is_some());
+    assert_eq!(desk.bell.look_in(WakePath::Hook, desk.now), None);
+    desk.send(SignalType::Question);
+    desk.answer(BellOutcome::Rang);
+    assert!(desk.bell.look_in(WakePath::Hook, desk.now).is_some());
     assert_eq!(
-        desk.bell.look_in(Path::Hook, desk.now),
+        desk.bell.look_in(WakePath::Hook, desk.now),
         None,
         "an agent that does not drain must not be sent on for ever"
     );
     desk.hear();
-    assert_eq!(outcomes(&desk.drain(20)), [(Path::Hook, Outcome::Confirmed)]);
+    assert_eq!(outcomes(&desk.drain(20)), [(WakePath::Hook, BellOutcome::Confirmed)]);
 }
 
 #[test]
 fn a_hook_ends_with_its_bell_and_that_is_no_reason_to_climb() {
     let mut desk = Desk::connected();
-    desk.bell.open(Path::Hook, desk.now);
-    assert_eq!(rings(&desk.send(Kind::Question)), [Path::Hook]);
-    desk.answer(Outcome::Rang);
-    desk.bell.close(Path::Hook, desk.now);
+    desk.bell.open(WakePath::Hook, desk.now);
+    assert_eq!(rings(&desk.send(SignalType::Question)), [WakePath::Hook]);
+    desk.answer(BellOutcome::Rang);
+    desk.bell.close(WakePath::Hook, desk.now);
     assert_eq!(rings(&desk.hear()), []);
-    assert_eq!(rings(&desk.pass(6 * SECOND)), [Path::Sse]);
+    assert_eq!(rings(&desk.pass(6 * SECOND)), [WakePath::Sse]);
 }
 
 #[test]
 fn a_hook_that_comes_when_a_drain_has_left_something_is_rung() {
     let mut desk = Desk::connected();
-    desk.send(Kind::Question);
-    desk.answer(Outcome::Rang);
-    desk.send(Kind::Question);
+    desk.send(SignalType::Question);
+    desk.answer(BellOutcome::Rang);
+    desk.send(SignalType::Question);
     desk.drain(1);
     assert_eq!(rings(&desk.hear()), []);
-    desk.bell.open(Path::Hook, desk.now);
-    assert_eq!(rings(&desk.hear()), [Path::Hook]);
+    desk.bell.open(WakePath::Hook, desk.now);
+    assert_eq!(rings(&desk.hear()), [WakePath::Hook]);
 }
 
 #[test]
 fn what_the_model_has_just_been_told_it_is_not_told_with_the_next_result() {
     let mut desk = Desk::new();
-    desk.bell.open(Path::Hook, desk.now);
-    desk.send(Kind::Question);
-    desk.answer(Outcome::Rang);
+    desk.bell.open(WakePath::Hook, desk.now);
+    desk.send(SignalType::Question);
+    desk.answer(BellOutcome::Rang);
     assert_eq!(desk.bell.piggyback(desk.now), None);
     desk.pass(6 * SECOND);
     assert!(desk.bell.piggyback(desk.now).is_some());
@@ -391,39 +393,43 @@ fn what_the_model_has_just_been_told_it_is_not_told_with_the_next_result() {
 #[test]
 fn nothing_left_to_ring_for_ends_the_cycle() {
     let mut desk = Desk::connected();
-    desk.send(Kind::Question);
-    desk.answer(Outcome::Rang);
+    desk.send(SignalType::Question);
+    desk.answer(BellOutcome::Rang);
     desk.undrained.clear();
     desk.bell.gone(1, true, desk.now);
     assert_eq!(desk.bell.outstanding(), None);
-    assert_eq!(rings(&desk.send(Kind::Question)), [Path::Sse], "the next one must not be coalesced with nothing");
+    assert_eq!(
+        rings(&desk.send(SignalType::Question)),
+        [WakePath::Sse],
+        "the next one must not be coalesced with nothing"
+    );
 }
 
 #[test]
 fn a_signal_that_comes_behind_a_drains_back_rings() {
     let mut desk = Desk::connected();
-    desk.send(Kind::Question);
-    desk.answer(Outcome::Rang);
+    desk.send(SignalType::Question);
+    desk.answer(BellOutcome::Rang);
     // The drain looks, a signal is committed and heard of, and only then is the drain heard of.
     desk.undrained.clear();
     let look = desk.look();
-    let late = desk.commit(Kind::Question);
+    let late = desk.commit(SignalType::Question);
     desk.bell.arrived(late, desk.now);
     assert_eq!(rings(&desk.hear()), []);
     desk.bell.drained(1, look, desk.now);
-    assert_eq!(rings(&desk.hear()), [Path::Sse]);
+    assert_eq!(rings(&desk.hear()), [WakePath::Sse]);
 }
 
 #[test]
 fn a_drain_that_looked_before_a_cycle_began_does_not_end_it() {
     let mut desk = Desk::connected();
-    desk.send(Kind::Question);
+    desk.send(SignalType::Question);
     desk.undrained.clear();
     let early = desk.look();
     desk.drain(20);
-    desk.answer(Outcome::Rang);
-    desk.send(Kind::Question);
-    desk.answer(Outcome::Rang);
+    desk.answer(BellOutcome::Rang);
+    desk.send(SignalType::Question);
+    desk.answer(BellOutcome::Rang);
     desk.bell.drained(1, early, desk.now);
     assert_eq!(rings(&desk.hear()), [], "it is not rung for twice");
     assert!(desk.bell.outstanding().is_some());
@@ -432,36 +438,36 @@ fn a_drain_that_looked_before_a_cycle_began_does_not_end_it() {
 #[test]
 fn a_drain_may_come_before_the_word_that_its_bell_rang() {
     let mut desk = Desk::connected();
-    desk.send(Kind::Question);
+    desk.send(SignalType::Question);
     let number = desk.ringing_now().unwrap();
     desk.drain(20);
-    desk.bell.rung(number, Outcome::Rang, desk.now);
-    assert_eq!(outcomes(&desk.hear()), [(Path::Sse, Outcome::Rang), (Path::Sse, Outcome::Confirmed)]);
+    desk.bell.rung(number, BellOutcome::Rang, desk.now);
+    assert_eq!(outcomes(&desk.hear()), [(WakePath::Sse, BellOutcome::Rang), (WakePath::Sse, BellOutcome::Confirmed)]);
 }
 
 #[test]
 fn the_next_daemon_rings_once_for_what_the_last_one_left() {
     let mut desk = Desk::new();
     for _ in 0..3 {
-        desk.commit(Kind::Question);
+        desk.commit(SignalType::Question);
     }
-    let first = Some(lead(1, Kind::Question));
+    let first = Some(lead(1, SignalType::Question));
     desk.bell.take_up(desk.look(), first, true, desk.now);
     assert_eq!(rings(&desk.hear()), []);
     desk.bell.stream_opened();
     desk.reconcile();
-    assert_eq!(rings(&desk.hear()), [Path::Sse]);
+    assert_eq!(rings(&desk.hear()), [WakePath::Sse]);
 }
 
 #[test]
 fn what_did_not_leave_rings_again() {
     let mut desk = Desk::connected();
-    desk.send(Kind::Question);
-    desk.answer(Outcome::Rang);
+    desk.send(SignalType::Question);
+    desk.answer(BellOutcome::Rang);
     desk.drain(20);
-    desk.undrained.push((1, Kind::Question));
-    let first = Some(lead(1, Kind::Question));
+    desk.undrained.push((1, SignalType::Question));
+    let first = Some(lead(1, SignalType::Question));
     desk.bell.put_back(desk.look(), first, desk.now);
-    assert_eq!(rings(&desk.hear()), [Path::Sse]);
+    assert_eq!(rings(&desk.hear()), [WakePath::Sse]);
     assert_eq!(desk.bell.ringing(), 1);
 }

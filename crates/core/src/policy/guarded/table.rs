@@ -1,23 +1,23 @@
 //! The table itself. `docs/gate.md` has it for people; a test holds the two together.
 
 use super::{
-    Guard::{self, Closed, Shown},
-    Guarded,
+    GuardPolicy::{self, Closed, Shown},
+    GuardedPath,
     parts::GuardedPart::{self, AllBut, Lines, Whole},
 };
 
-const fn row(guard: Guard, names: &'static [&'static str], why: &'static str) -> Guarded {
-    Guarded { names, guard, why, part: Whole, is_built: false }
+const fn row(guard: GuardPolicy, names: &'static [&'static str], why: &'static str) -> GuardedPath {
+    GuardedPath { names, guard, why, part: Whole, is_built: false }
 }
 
-const fn part(names: &'static [&'static str], part: GuardedPart, why: &'static str) -> Guarded {
-    Guarded { part, ..row(Shown, names, why) }
+const fn part(names: &'static [&'static str], part: GuardedPart, why: &'static str) -> GuardedPath {
+    GuardedPath { part, ..row(Shown, names, why) }
 }
 
 /// Nobody reads these but people.
 pub(super) const EXCEPT: &[&str] = &[".env*.example", ".env*.sample", ".env*.template", ".env*.dist"];
 
-pub(super) const TABLE: &[Guarded] = &[
+pub(super) const TABLE: &[GuardedPath] = &[
     row(
         Closed { instead: "git_add, git_commit and git_branch change a repository, or a command that the person sees" },
         &[".git/", ".git"],
@@ -324,7 +324,7 @@ pub(super) const TABLE: &[Guarded] = &[
         &[".devcontainer/", ".devcontainer.json", ".gitpod.yml", ".gitpod.Dockerfile", ".idx/", ".codesandbox/"],
         "an editor builds a container from it, and runs its commands there and here",
     ),
-    Guarded {
+    GuardedPath {
         is_built: true,
         ..row(
             Shown,

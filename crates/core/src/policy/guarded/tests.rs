@@ -6,8 +6,8 @@ const PAGE: &str = include_str!("../../../../../docs/gate.md");
 
 fn guard(path: &str) -> Option<&'static str> {
     guard_of(path).map(|row| match row.guard {
-        Guard::Closed { .. } => "closed",
-        Guard::Shown => "shown",
+        GuardPolicy::Closed { .. } => "closed",
+        GuardPolicy::Shown => "shown",
     })
 }
 
@@ -152,7 +152,7 @@ fn folders_and_files_that_can_be_read_only_are_told_by_name() {
 #[test]
 fn the_table_has_each_name_once_and_finds_each() {
     let mut seen = HashSet::new();
-    for row in Guarded::all() {
+    for row in GuardedPath::all() {
         for name in row.names() {
             assert!(seen.insert(name), "{name} is there twice");
             let path = format!("/p/{}", name.replace('*', "x"));
@@ -164,12 +164,12 @@ fn the_table_has_each_name_once_and_finds_each() {
 // "the list is part of the docs".
 #[test]
 fn every_name_of_the_table_is_in_the_docs_with_its_reason() {
-    for row in Guarded::all() {
+    for row in GuardedPath::all() {
         let names: Vec<String> = row.names().map(|name| format!("`{name}`")).collect();
         let how = match row.guard {
-            Guard::Closed { instead } => format!("closed: {instead}"),
-            Guard::Shown if row.is_in_part() => "shown in part".to_owned(),
-            Guard::Shown => "shown".to_owned(),
+            GuardPolicy::Closed { instead } => format!("closed: {instead}"),
+            GuardPolicy::Shown if row.is_in_part() => "shown in part".to_owned(),
+            GuardPolicy::Shown => "shown".to_owned(),
         };
         let line = format!("| {} | {how} | {} |", names.join(", "), row.why);
         assert!(PAGE.contains(&line), "docs/gate.md has not this line:\n{line}");

@@ -5,32 +5,32 @@ use std::fmt;
 use serde::de::{self, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
-use super::super::canonical::Unclear;
+use super::super::canonical::JsonAmbiguity;
 use crate::wire::{Message, envelope::alike};
 
 /// What was found.
 #[derive(Default)]
 struct CallArguments<'a> {
     arguments: Option<&'a str>,
-    unclear: Option<Unclear>,
+    unclear: Option<JsonAmbiguity>,
 }
 
 /// The members that decide what is called. The envelope has seen to it that each is there once, but for the arguments.
 const TOP: [&str; 2] = ["method", "params"];
 const PARAMS: [&str; 2] = ["name", "arguments"];
 
-pub(super) fn oddity(message: &Message) -> Unclear {
-    call(message).err().unwrap_or(Unclear::Syntax)
+pub(super) fn oddity(message: &Message) -> JsonAmbiguity {
+    call(message).err().unwrap_or(JsonAmbiguity::Syntax)
 }
 
-fn call(message: &Message) -> Result<(), Unclear> {
+fn call(message: &Message) -> Result<(), JsonAmbiguity> {
     let mut call = CallArguments::default();
-    let text = std::str::from_utf8(message.bytes()).map_err(|_| Unclear::Text)?;
+    let text = std::str::from_utf8(message.bytes()).map_err(|_| JsonAmbiguity::Text)?;
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let read = deserializer.deserialize_map(TopVisitor(&mut call));
     match call.unclear.take() {
         Some(unclear) => Err(unclear),
-        None => read.map_err(|_| Unclear::Syntax),
+        None => read.map_err(|_| JsonAmbiguity::Syntax),
     }
 }
 
@@ -40,7 +40,7 @@ impl CallArguments<'_> {
         // A letter that is taken for another one is never shorter.
         let fits = |known: &&&str| name.len() >= known.len() && **known != name && alike(known, name);
         if let Some(known) = known.iter().find(fits) {
-            self.unclear.get_or_insert_with(|| Unclear::Alike(name.to_owned(), (*known).to_owned()));
+            self.unclear.get_or_insert_with(|| JsonAmbiguity::Alike(name.to_owned(), (*known).to_owned()));
         }
     }
 }
@@ -118,7 +118,7 @@ impl<'de> Visitor<'de> for ParamsVisitor<'_, 'de> {
             if at == Some(1) {
                 let arguments = map.next_value::<&RawValue>()?.get();
                 if self.0.arguments.replace(arguments).is_some() {
-                    self.0.unclear.get_or_insert_with(|| Unclear::Twice("arguments".to_owned()));
+                    self.0.unclear.get_or_insert_with(|| JsonAmbiguity::Twice("arguments".to_owned()));
                 }
             } else {
                 map.next_value::<IgnoredAny>()?;

@@ -7,12 +7,12 @@ use serde_json::{Value, json};
 use super::*;
 use crate::wire::splice::tests::value;
 
-fn glob(text: &str) -> Glob {
-    Glob::new(text).expect("a pattern")
+fn glob(text: &str) -> NameGlob {
+    NameGlob::new(text).expect("a pattern")
 }
 
-fn rule(tool: &str, arguments: &[(&str, &str)]) -> Rule {
-    Rule::new(glob(tool), arguments.iter().map(|(path, text)| ((*path).into(), glob(text))).collect())
+fn rule(tool: &str, arguments: &[(&str, &str)]) -> ToolRule {
+    ToolRule::new(glob(tool), arguments.iter().map(|(path, text)| ((*path).into(), glob(text))).collect())
 }
 
 fn message(text: &str) -> Message {
@@ -27,31 +27,31 @@ fn with(tool: &str, arguments: Value) -> Message {
     call(&json!({"name": tool, "arguments": arguments}).to_string())
 }
 
-fn files() -> Rules {
-    Rules {
+fn files() -> ToolRules {
+    ToolRules {
         allow: vec![rule("*", &[])],
         confirm: vec![rule("write_*", &[]), rule("delete_draft", &[])],
         deny: vec![rule("delete_*", &[]), rule("*", &[("path", "*/.ssh/*")])],
-        otherwise: Otherwise::Deny,
+        otherwise: DefaultRule::Deny,
     }
 }
 
 #[test]
 fn refused_beats_confirmed_beats_allowed() {
     let rules = files();
-    assert_eq!(rules.judge(&with("read", json!({}))), Verdict::Allowed("*"));
-    assert_eq!(rules.judge(&with("write_file", json!({}))), Verdict::Confirm("write_*"));
-    assert_eq!(rules.judge(&with("delete_draft", json!({}))), Verdict::Denied("delete_*"));
-    let denied = Verdict::Denied(r#"* with path = "*/.ssh/*""#);
+    assert_eq!(rules.judge(&with("read", json!({}))), RuleVerdict::Allowed("*"));
+    assert_eq!(rules.judge(&with("write_file", json!({}))), RuleVerdict::Confirm("write_*"));
+    assert_eq!(rules.judge(&with("delete_draft", json!({}))), RuleVerdict::Denied("delete_*"));
+    let denied = RuleVerdict::Denied(r#"* with path = "*/.ssh/*""#);
     assert_eq!(rules.judge(&with("read", json!({"path": "/home/a/.ssh/id"}))), denied);
-    assert_eq!(rules.judge(&message(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#)), Verdict::Free);
-    assert_eq!(Rules::default().judge(&with("any", json!({}))), Verdict::Free);
+    assert_eq!(rules.judge(&message(r#"{"jsonrpc":"2.0","id":1,"method":"tools/list"}"#)), RuleVerdict::Free);
+    assert_eq!(ToolRules::default().judge(&with("any", json!({}))), RuleVerdict::Free);
     for (otherwise, wanted) in [
-        (Otherwise::Allow, Verdict::Free),
-        (Otherwise::Confirm, Verdict::Confirm(OTHERWISE)),
-        (Otherwise::Deny, Verdict::Denied(OTHERWISE)),
+        (DefaultRule::Allow, RuleVerdict::Free),
+        (DefaultRule::Confirm, RuleVerdict::Confirm(OTHERWISE)),
+        (DefaultRule::Deny, RuleVerdict::Denied(OTHERWISE)),
     ] {
-        let rules = Rules { allow: vec![rule("read", &[])], otherwise, ..Rules::default() };
+        let rules = ToolRules { allow: vec![rule("read", &[])], otherwise, ..ToolRules::default() };
         assert_eq!(rules.judge(&with("reads", json!({}))), wanted);
     }
 }
@@ -59,10 +59,10 @@ fn refused_beats_confirmed_beats_allowed() {
 #[test]
 fn arguments_are_found_by_name_and_matched_by_what_they_say() {
     let judged = |path: &str, pattern: &str, arguments: Value| {
-        let deny = Rules { deny: vec![rule("*", &[(path, pattern)])], ..Rules::default() };
-        let allow = Rules { allow: deny.deny.clone(), otherwise: Otherwise::Deny, ..Rules::default() };
+        let deny = ToolRules { deny: vec![rule("*", &[(path, pattern)])], ..ToolRules::default() };
+        let allow = ToolRules { allow: deny.deny.clone(), otherwise: DefaultRule::Deny, ..ToolRules::default() };
         let call = with("t", arguments);
-        (deny.judge(&call) != Verdict::Free, matches!(allow.judge(&call), Verdict::Allowed(_)))
+        (deny.judge(&call) != RuleVerdict::Free, matches!(allow.judge(&call), RuleVerdict::Allowed(_)))
     };
     for (path, pattern, arguments, wanted) in [
         ("sql", "select *", json!({"sql": "select 1"}), (true, true)),
@@ -95,9 +95,9 @@ fn arguments_are_found_by_name_and_matched_by_what_they_say() {
 // A server that reads JSON in another way must not see another call than the one that was judged.
 #[test]
 fn what_another_reader_could_read_differently_is_refused() {
-    let deny = Rules { deny: vec![rule("delete", &[])], ..Rules::default() };
-    let looks = Rules { deny: vec![rule("*", &[("sql", "DROP*")])], ..Rules::default() };
-    let unclear = |rules: &Rules, message: &Message| matches!(rules.judge(message), Verdict::Unclear(_));
+    let deny = ToolRules { deny: vec![rule("delete", &[])], ..ToolRules::default() };
+    let looks = ToolRules { deny: vec![rule("*", &[("sql", "DROP*")])], ..ToolRules::default() };
+    let unclear = |rules: &ToolRules, message: &Message| matches!(rules.judge(message), RuleVerdict::Unclear(_));
     for params in [
         r#"{"name":"read","Name":"delete"}"#,
         r#"{"NAME":"delete"}"#,
@@ -128,19 +128,19 @@ fn what_another_reader_could_read_differently_is_refused() {
         let call = call(&format!(r#"{{"name":"query","arguments":{arguments}}}"#));
         assert!(unclear(&looks, &call), "{arguments}");
         // Nobody looks at them here.
-        assert_eq!(deny.judge(&call), Verdict::Free, "{arguments}");
+        assert_eq!(deny.judge(&call), RuleVerdict::Free, "{arguments}");
     }
     assert!(unclear(&looks, &call(&format!(r#"{{"name":"q","arguments":{}1{}}}"#, "[".repeat(999), "]".repeat(999)))));
     // What is called alike elsewhere is none of a rule's business.
-    assert_eq!(looks.judge(&with("q", json!({"env": {"SQL": "DROP"}}))), Verdict::Free);
-    let deep = Rules { deny: vec![rule("*", &[("a.b", "x")])], ..Rules::default() };
+    assert_eq!(looks.judge(&with("q", json!({"env": {"SQL": "DROP"}}))), RuleVerdict::Free);
+    let deep = ToolRules { deny: vec![rule("*", &[("a.b", "x")])], ..ToolRules::default() };
     for (arguments, is) in [(json!({"A": {"b": 1}}), true), (json!({"a": [{"B": 1}]}), true), (json!({"B": 1}), false)]
     {
         assert_eq!(unclear(&deep, &with("q", arguments.clone())), is, "{arguments}");
     }
     // A note that calls is no way around.
     let note = message(r#"{"jsonrpc":"2.0","method":"tools/call","params":{"name":"delete"}}"#);
-    assert_eq!(deny.judge(&note), Verdict::Denied("delete"));
+    assert_eq!(deny.judge(&note), RuleVerdict::Denied("delete"));
 }
 
 /// A string as JSON, any of its letters escaped.
@@ -164,7 +164,7 @@ proptest! {
         order in any::<[bool; 2]>(),
         second in proptest::option::of(("[Nn][Aa][Mm][Ee]", "[a-z]{0,4}")),
     ) {
-        let rules = Rules { allow: vec![rule("*", &[])], deny: vec![rule("delete_*", &[])], ..Rules::default() };
+        let rules = ToolRules { allow: vec![rule("*", &[])], deny: vec![rule("delete_*", &[])], ..ToolRules::default() };
         let name = format!("{}:{space}{}", written("name", &escapes[8..]), written(&name, &escapes));
         let mut members = vec![name, format!(r#""arguments":{arguments}"#), format!(r#""_meta":{{"x":{meta}}}"#)];
         if let Some((member, other)) = second {
@@ -177,7 +177,7 @@ proptest! {
         let text = format!(r#"{{{space}"jsonrpc":"2.0","params":{params},"id":1,"m\u0065thod":"tools\/call"{space}}}"#);
         // One that the envelope refuses goes nowhere.
         if let Ok(message) = Message::parse(Bytes::from(text)) {
-            prop_assert!(matches!(rules.judge(&message), Verdict::Denied(_) | Verdict::Unclear(_)));
+            prop_assert!(matches!(rules.judge(&message), RuleVerdict::Denied(_) | RuleVerdict::Unclear(_)));
         }
     }
 
@@ -187,10 +187,10 @@ proptest! {
         others in proptest::collection::vec(("[a-z*?]{1,6}", 0..3usize), 0..8),
         arguments in value(),
     ) {
-        let mut rules = Rules { deny: vec![rule("drop", &[])], ..Rules::default() };
+        let mut rules = ToolRules { deny: vec![rule("drop", &[])], ..ToolRules::default() };
         for (pattern, list) in others {
             [&mut rules.allow, &mut rules.confirm, &mut rules.deny][list].insert(0, rule(&pattern, &[]));
         }
-        prop_assert!(matches!(rules.judge(&with("drop", arguments)), Verdict::Denied(_)));
+        prop_assert!(matches!(rules.judge(&with("drop", arguments)), RuleVerdict::Denied(_)));
     }
 }

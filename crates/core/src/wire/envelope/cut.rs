@@ -4,11 +4,11 @@ use std::fmt;
 
 use serde::de::{Deserializer, IgnoredAny, MapAccess, Visitor};
 
-use super::{EnvelopeMember, MemberKey, RawText, Span, is_id, own_number};
+use super::{ByteSpan, EnvelopeMember, MemberKey, RawText, is_id, own_number};
 
 /// Whom a message that was cut off concerns.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Cut {
+pub enum TruncatedId {
     /// It answers the request of ours with this number.
     Response(u64),
     /// It is a request with this id, as it was written.
@@ -17,7 +17,7 @@ pub enum Cut {
 
 /// What can be told of a message that was cut off from its first bytes and, for servers that write `id` last, its last
 /// ones.
-pub fn cut_message(head: &[u8], tail: &[u8]) -> Option<Cut> {
+pub fn cut_message(head: &[u8], tail: &[u8]) -> Option<TruncatedId> {
     let text = match std::str::from_utf8(head) {
         Ok(text) => text,
         // A cut may fall within a character.
@@ -31,7 +31,7 @@ pub fn cut_message(head: &[u8], tail: &[u8]) -> Option<Cut> {
     // It ends in an error, always: the text is cut. What was seen before that counts.
     let _ = deserializer.deserialize_map(SeenVisitor(&mut seen));
     // A number at the very end of what is left may be longer than it looks.
-    let whole = seen.id.filter(|id| Span::of(text, id).range().end < text.len());
+    let whole = seen.id.filter(|id| ByteSpan::of(text, id).range().end < text.len());
     let id = whole.or_else(|| {
         // `…"id":17}` at the very end, closed by one brace: only a member of the outermost object stands there.
         let text = tail.trim_ascii_end().strip_suffix(b"}")?.trim_ascii_end();
@@ -42,9 +42,9 @@ pub fn cut_message(head: &[u8], tail: &[u8]) -> Option<Cut> {
     })?;
     // The two directions count separately: a request's number says nothing about ours.
     match seen.calls {
-        true if is_id(id) => Some(Cut::Request(id.to_owned())),
+        true if is_id(id) => Some(TruncatedId::Request(id.to_owned())),
         true => None,
-        false => own_number(id).map(Cut::Response),
+        false => own_number(id).map(TruncatedId::Response),
     }
 }
 

@@ -10,23 +10,26 @@ fn parse(text: &str) -> Result<Message, EnvelopeError> {
     Message::parse(Bytes::copy_from_slice(text.as_bytes()))
 }
 
-fn kind(text: &str) -> Kind {
+fn kind(text: &str) -> MessageKind {
     parse(text).unwrap_or_else(|error| panic!("{text}: {error}")).kind()
 }
 
 #[test]
 fn the_members_say_what_a_message_is() {
-    assert_eq!(kind(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), Kind::Request(Method::Ping));
-    assert_eq!(kind(r#"{"method":"tools/call","jsonrpc":"2.0","id":"a"}"#), Kind::Request(Method::ToolsCall));
-    assert_eq!(kind(r#"{"jsonrpc":"2.0","id":-1,"method":"x/y"}"#), Kind::Request(Method::Other));
-    assert_eq!(kind(r#"{"jsonrpc":"2.0","method":"notifications/progress"}"#), Kind::Notification(Method::Progress));
-    assert_eq!(kind(r#"{"jsonrpc":"2.0","id":1,"result":null}"#), Kind::Response);
-    assert_eq!(kind(r#"{"jsonrpc":"2.0","id":1,"error":{}}"#), Kind::Response);
-    assert_eq!(kind(r#"{"jsonrpc":"2.0","id":null,"error":{}}"#), Kind::Response);
-    assert_eq!(kind(r#"{"jsonrpc":"2.0","error":{}}"#), Kind::Response);
+    assert_eq!(kind(r#"{"jsonrpc":"2.0","id":1,"method":"ping"}"#), MessageKind::Request(Method::Ping));
+    assert_eq!(kind(r#"{"method":"tools/call","jsonrpc":"2.0","id":"a"}"#), MessageKind::Request(Method::ToolsCall));
+    assert_eq!(kind(r#"{"jsonrpc":"2.0","id":-1,"method":"x/y"}"#), MessageKind::Request(Method::Other));
+    assert_eq!(
+        kind(r#"{"jsonrpc":"2.0","method":"notifications/progress"}"#),
+        MessageKind::Notification(Method::Progress)
+    );
+    assert_eq!(kind(r#"{"jsonrpc":"2.0","id":1,"result":null}"#), MessageKind::Response);
+    assert_eq!(kind(r#"{"jsonrpc":"2.0","id":1,"error":{}}"#), MessageKind::Response);
+    assert_eq!(kind(r#"{"jsonrpc":"2.0","id":null,"error":{}}"#), MessageKind::Response);
+    assert_eq!(kind(r#"{"jsonrpc":"2.0","error":{}}"#), MessageKind::Response);
     assert_eq!(
         kind(" \r\n{\"jsonrpc\":\"2.0\",\"m\\u0065thod\":\"pin\\u0067\",\"id\":1} \n"),
-        Kind::Request(Method::Ping)
+        MessageKind::Request(Method::Ping)
     );
     assert!(parse(r#"{"jsonrpc":"2.0","id":1,"error":{}}"#).unwrap().failed());
     assert!(!parse(r#"{"jsonrpc":"2.0","id":1,"result":{}}"#).unwrap().failed());
@@ -121,9 +124,9 @@ fn a_string_is_read_with_its_escapes() {
 // B-18: servers write `id` first, or last.
 #[test]
 fn a_cut_message_still_says_whom_it_concerns() {
-    let response = |id| Some(Cut::Response(id));
-    let request = |id: &str| Some(Cut::Request(id.to_owned()));
-    let cases: [(&str, &str, Option<Cut>); 18] = [
+    let response = |id| Some(TruncatedId::Response(id));
+    let request = |id: &str| Some(TruncatedId::Request(id.to_owned()));
+    let cases: [(&str, &str, Option<TruncatedId>); 18] = [
         (r#"{"jsonrpc":"2.0","id":17,"result":{"x":"aaaa"#, r#"aaaa"}}"#, response(17)),
         (r#"{"jsonrpc":"2.0","id":"17","result":{"x":"aaaa"#, r#"aaaa"}}"#, response(17)),
         (r#"{"result":{"x":"aaaa"#, r#"aaaa"},"id":17}"#, response(17)),
@@ -159,7 +162,7 @@ fn a_number_of_ours_is_a_number_or_its_decimal_string() {
 }
 
 /// What the tree says a span must hold.
-fn same(message: &Message, span: Option<Span>, tree: Option<&Value>) -> bool {
+fn same(message: &Message, span: Option<ByteSpan>, tree: Option<&Value>) -> bool {
     match (span, tree) {
         (None, None) => true,
         (Some(span), Some(tree)) => {
@@ -211,7 +214,7 @@ fn message() -> impl Strategy<Value = Value> {
 }
 
 /// What the tree says the message is; `None` if it is none.
-fn expected(tree: &Value) -> Option<Kind> {
+fn expected(tree: &Value) -> Option<MessageKind> {
     let is_id = |id: &Value| id.is_string() || id.is_i64() || id.is_u64();
     let params = tree.get("params");
     let has_members = |value: Option<&Value>| value.is_none_or(|v| v.is_object() || v.is_array() || v.is_null());
@@ -225,9 +228,9 @@ fn expected(tree: &Value) -> Option<Kind> {
         Some(_) => return None,
     };
     match (tree.get("method"), tree.get("result").is_some(), tree.get("error").is_some()) {
-        (Some(Value::String(name)), false, false) if id.is_some() => Some(Kind::Request(Method::named(name))),
-        (Some(Value::String(name)), false, false) => Some(Kind::Notification(Method::named(name))),
-        (None, true, false) | (None, false, true) => Some(Kind::Response),
+        (Some(Value::String(name)), false, false) if id.is_some() => Some(MessageKind::Request(Method::named(name))),
+        (Some(Value::String(name)), false, false) => Some(MessageKind::Notification(Method::named(name))),
+        (None, true, false) | (None, false, true) => Some(MessageKind::Response),
         _ => None,
     }
 }
@@ -271,8 +274,8 @@ proptest! {
         let (at, keep) = (at.min(text.len()), keep.min(text.len()));
         let number = |id: &Value| own_number(&id.to_string());
         match cut_message(&text.as_bytes()[..at], &text.as_bytes()[text.len() - keep..]) {
-            Some(Cut::Response(id)) => prop_assert!(number(&tree["id"]) == Some(id), "{}", text),
-            Some(Cut::Request(id)) => prop_assert_eq!(tree["id"].to_string(), id, "{}", text),
+            Some(TruncatedId::Response(id)) => prop_assert!(number(&tree["id"]) == Some(id), "{}", text),
+            Some(TruncatedId::Request(id)) => prop_assert_eq!(tree["id"].to_string(), id, "{}", text),
             None => {}
         }
     }

@@ -8,7 +8,7 @@ use super::*;
 
 /// The frames of the bytes, read in pieces of the given sizes, over and over.
 fn frames(bytes: &[u8], pieces: &[usize], limit: usize) -> Vec<Frame> {
-    let mut lines = Lines::new(limit);
+    let mut lines = LineSplitter::new(limit);
     let mut frames = Vec::new();
     let mut rest = bytes;
     for size in pieces.iter().cycle() {
@@ -66,7 +66,7 @@ fn a_line_of_just_the_limit_passes_with_its_carriage_return() {
 
 #[test]
 fn an_endless_line_is_read_in_bounded_memory() {
-    let mut lines = Lines::new(1000);
+    let mut lines = LineSplitter::new(1000);
     for _ in 0..1000 {
         lines.space().extend_from_slice(&[b'x'; 4096]);
         assert_eq!(lines.next_frame(), None);

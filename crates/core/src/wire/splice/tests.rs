@@ -9,7 +9,7 @@ fn parse(text: &str) -> Message {
     Message::parse(Bytes::copy_from_slice(text.as_bytes())).unwrap()
 }
 
-fn line(message: &Message, edits: &mut [(Span, &str)]) -> String {
+fn line(message: &Message, edits: &mut [(ByteSpan, &str)]) -> String {
     let mut out = BytesMut::new();
     push_line(&mut out, message, edits);
     String::from_utf8(out.to_vec()).unwrap()
@@ -43,7 +43,7 @@ fn a_line_break_between_tokens_becomes_a_space_and_one_in_a_string_stays_escaped
 fn a_large_answer_gets_another_id_without_being_copied() {
     let text = format!(r#"{{"jsonrpc":"2.0","id":1,"result":"{}"}}"#, "x".repeat(2 * COPY_BYTES));
     let message = parse(&text);
-    let mut chain = Chain::spliced(&message, message.id_span().unwrap(), "\"a\"");
+    let mut chain = ByteChain::spliced(&message, message.id_span().unwrap(), "\"a\"");
     assert_eq!(chain.len(), text.len() + 2);
     assert_eq!(chain.to_vec(), text.replacen("\"id\":1", "\"id\":\"a\"", 1).into_bytes());
     let (head, id, rest) = (chain.pop().unwrap(), chain.pop().unwrap(), chain.pop().unwrap());
@@ -96,7 +96,7 @@ proptest! {
         let message = parse(&text);
         let number_text = number.to_string();
         let spans = [message.id_span(), message.params().meta_token];
-        let mut edits: Vec<(Span, &str)> = spans.into_iter().flatten().map(|span| (span, number_text.as_str())).collect();
+        let mut edits: Vec<(ByteSpan, &str)> = spans.into_iter().flatten().map(|span| (span, number_text.as_str())).collect();
         let edited = line(&message, &mut edits);
         prop_assert_eq!(edited.matches('\n').count(), 1, "one line");
         tree["id"] = json!(number);
@@ -117,7 +117,7 @@ proptest! {
         let text = if long { text.replacen("\"x\"", &format!("\"{}\"", "x".repeat(COPY_BYTES)), 1) } else { text };
         let message = parse(&text);
         let span = message.id_span().unwrap();
-        let mut chain = Chain::spliced(&message, span, "\"new\"");
+        let mut chain = ByteChain::spliced(&message, span, "\"new\"");
         let whole = around(&message, span, "\"new\"").concat();
         prop_assert_eq!(chain.len(), whole.len());
         prop_assert_eq!(chain.to_vec(), whole.clone());

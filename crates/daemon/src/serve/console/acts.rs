@@ -5,20 +5,20 @@ use std::sync::Arc;
 use bytes::Bytes;
 use hyper::{Response, StatusCode};
 use prism_api::gate::{ApproveRequest, ConfirmRequest, DenyRequest, RevokeRequest};
-use prism_gate::{Gate, Trouble, read_id};
+use prism_gate::{Gate, GateError, read_id};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{BY, told};
 use crate::serve::{
-    Server,
+    DaemonSnapshot,
     access::{outcome, parsed, refused},
-    body::Body,
+    body::ResponseBody,
     fault,
 };
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Act {
+pub(crate) enum ConsoleAction {
     Approve,
     Deny,
     Revoke,
@@ -27,7 +27,7 @@ pub(crate) enum Act {
     Verify,
 }
 
-impl Act {
+impl ConsoleAction {
     pub(super) fn named(name: &str) -> Option<Self> {
         Some(match name {
             "approve" => Self::Approve,
@@ -43,48 +43,48 @@ impl Act {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Restart {
+struct RestartForm {
     destination: String,
 }
 
-pub(super) async fn run(server: Arc<Server>, act: Act, body: Bytes) -> Response<Body> {
+pub(super) async fn run(server: Arc<DaemonSnapshot>, act: ConsoleAction, body: Bytes) -> Response<ResponseBody> {
     // In a task of its own: a browser that leaves must not leave half a thing done.
     let work = tokio::spawn(async move { done(&server, act, &body).await });
-    let bug = |_| Err(Trouble::new("failed", 500, "Prism has a bug there; its log has more"));
+    let bug = |_| Err(GateError::new("failed", 500, "Prism has a bug there; its log has more"));
     match work.await.unwrap_or_else(bug) {
         Ok(result) => fault::json(StatusCode::OK, result.to_string()),
         Err(trouble) => refused(&trouble),
     }
 }
 
-async fn done(server: &Arc<Server>, act: Act, body: &Bytes) -> Result<Value, Trouble> {
+async fn done(server: &Arc<DaemonSnapshot>, act: ConsoleAction, body: &Bytes) -> Result<Value, GateError> {
     let gate = || server.gate.as_deref().ok_or_else(no_gate);
     Ok(match act {
-        Act::Approve => {
+        ConsoleAction::Approve => {
             // The token is the agent's: it claims it, and nobody at a browser needs to see it.
             let given = gate()?.approve(parsed::<ApproveRequest>(body)?, BY, false).await?;
             json!({"session_id": given.id})
         }
-        Act::Deny => {
+        ConsoleAction::Deny => {
             let DenyRequest { request_id, reason } = parsed(body)?;
             json!(outcome(gate()?.deny(read_id(&request_id)?, reason, BY).await?))
         }
-        Act::Revoke => {
+        ConsoleAction::Revoke => {
             let RevokeRequest { session_id } = parsed(body)?;
             json!(gate()?.revoke(read_id(&session_id)?, BY).await?)
         }
-        Act::Confirm => json!(outcome(gate()?.confirm(parsed::<ConfirmRequest>(body)?, BY).await?)),
-        Act::Restart => restart(server, parsed(body)?).await?,
-        Act::Verify => {
+        ConsoleAction::Confirm => json!(outcome(gate()?.confirm(parsed::<ConfirmRequest>(body)?, BY).await?)),
+        ConsoleAction::Restart => restart(server, parsed(body)?).await?,
+        ConsoleAction::Verify => {
             super::pages::verify(server, gate()?);
             json!({})
         }
     })
 }
 
-async fn restart(server: &Server, Restart { destination }: Restart) -> Result<Value, Trouble> {
+async fn restart(server: &DaemonSnapshot, RestartForm { destination }: RestartForm) -> Result<Value, GateError> {
     let known = server.destinations.get(&destination).filter(|known| !known.is_built_in());
-    let gone = || Trouble::new("unknown_destination", 404, "there is no such server any more");
+    let gone = || GateError::new("unknown_destination", 404, "there is no such server any more");
     let restarted = known.ok_or_else(gone)?.restart().await;
     if let Some(gate) = &server.gate {
         gate.record_person(BY, "restart_destination", &json!({"destination": destination}), "ok");
@@ -103,12 +103,12 @@ pub(super) fn record_login(gate: Option<&Gate>, entered: bool) {
     }
 }
 
-fn no_gate() -> Trouble {
-    Trouble::new("failed", 503, "this daemon has no gate, as it has no database; `prism doctor` says why")
+fn no_gate() -> GateError {
+    GateError::new("failed", 503, "this daemon has no gate, as it has no database; `prism doctor` says why")
 }
 
 /// The same for what is no JSON: a page that cannot be shown.
-pub(super) fn unshown(trouble: &Trouble) -> Response<Body> {
+pub(super) fn unshown(trouble: &GateError) -> Response<ResponseBody> {
     let status = StatusCode::from_u16(trouble.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
     told(status, trouble.code, &trouble.message)
 }

@@ -5,28 +5,28 @@ use std::sync::{Arc, atomic::Ordering};
 use hyper::{Response, StatusCode};
 use maud::{Markup, html};
 use prism_api::status::DestinationStatus;
-use prism_store::audit::{self as store, Head, Query, Verified, VerifyError};
+use prism_store::audit::{self as store, AuditHead, AuditQuery, AuditVerifyError, VerifiedLog};
 use uuid::Uuid;
 
 use super::{acts::unshown, html as answer};
 use crate::{
     console::{
-        audit::{self, Chain, Shown},
+        audit::{self, AuditView, ChainStatus},
         confirmations,
-        destinations::{self, Seen},
+        destinations::{self, DestinationCard},
         grants,
-        page::{self, Page, Waiting},
+        page::{self, ConsolePage, PendingCounts},
         requests, signals, untrusted,
         words::Moment,
     },
     serve::{
-        Server,
+        DaemonSnapshot,
         access::{unescaped, value},
-        body::Body,
+        body::ResponseBody,
         status,
     },
 };
-use prism_gate::{Gate, Trouble};
+use prism_gate::{Gate, GateError};
 
 /// Audit lines on a page.
 const LINES: usize = 100;
@@ -34,7 +34,7 @@ const LINES: usize = 100;
 const MAX_QUERY: usize = 200;
 
 /// What is inside the frame of a page.
-pub(super) async fn part(server: &Arc<Server>, page: Page, query: &str) -> Response<Body> {
+pub(super) async fn part(server: &Arc<DaemonSnapshot>, page: ConsolePage, query: &str) -> Response<ResponseBody> {
     let now = Moment::now();
     let content = match content(server, page, query, now).await {
         Ok(content) => content,
@@ -47,15 +47,20 @@ pub(super) async fn part(server: &Arc<Server>, page: Page, query: &str) -> Respo
     answer(StatusCode::OK, page::part(page, &content, waiting(server), now))
 }
 
-async fn content(server: &Arc<Server>, page: Page, query: &str, now: Moment) -> Result<Markup, Trouble> {
+async fn content(
+    server: &Arc<DaemonSnapshot>,
+    page: ConsolePage,
+    query: &str,
+    now: Moment,
+) -> Result<Markup, GateError> {
     let gate = || server.gate.as_deref().ok_or_else(without);
     let shown = match page {
-        Page::Requests => requests::page(&gate()?.requests(false)?, now),
-        Page::Grants => grants::page(&gate()?.grants(false)?, now),
-        Page::Confirmations => confirmations::page(&gate()?.confirmations(false)?, now),
-        Page::Audit => self::audit(server, gate()?, query, now).await?,
-        Page::Destinations => destinations::page(&seen(server).await, now),
-        Page::Signals => {
+        ConsolePage::Requests => requests::page(&gate()?.requests(false)?, now),
+        ConsolePage::Grants => grants::page(&gate()?.grants(false)?, now),
+        ConsolePage::Confirmations => confirmations::page(&gate()?.confirmations(false)?, now),
+        ConsolePage::Audit => self::audit(server, gate()?, query, now).await?,
+        ConsolePage::Destinations => destinations::page(&seen(server).await, now),
+        ConsolePage::Signals => {
             let everything = server.mesh.as_ref().and_then(|mesh| mesh.everything().ok());
             signals::page(everything.as_ref(), now)
         }
@@ -64,12 +69,13 @@ async fn content(server: &Arc<Server>, page: Page, query: &str, now: Moment) -> 
     Ok(html! { (notices) (shown) })
 }
 
-async fn audit(server: &Arc<Server>, gate: &Gate, query: &str, now: Moment) -> Result<Markup, Trouble> {
+async fn audit(server: &Arc<DaemonSnapshot>, gate: &Gate, query: &str, now: Moment) -> Result<Markup, GateError> {
     let text: String = value(query, "q").map(unescaped).unwrap_or_default().chars().take(MAX_QUERY).collect();
     let text = text.trim();
     let before_seq = value(query, "before").and_then(|text| text.parse().ok());
     let wanted = Some(text.to_owned()).filter(|text| !text.is_empty());
-    let mut lines = gate.lines(Query { text: wanted, before_seq, limit: LINES + 1, ..Query::default() }).await?;
+    let mut lines =
+        gate.lines(AuditQuery { text: wanted, before_seq, limit: LINES + 1, ..AuditQuery::default() }).await?;
     let more = lines.len() > LINES;
     lines.truncate(LINES);
     let before = lines.last().and_then(|line| line.seq).filter(|_| more);
@@ -77,24 +83,26 @@ async fn audit(server: &Arc<Server>, gate: &Gate, query: &str, now: Moment) -> R
         verify(server, gate);
     }
     let chain = server.console().chain.borrow().clone();
-    Ok(audit::page(&Shown { lines: &lines, query: text, chain: &chain, before }, now))
+    Ok(audit::page(&AuditView { lines: &lines, query: text, chain: &chain, before }, now))
 }
 
 /// Has the chain checked, from its first line to its last. Pages hear of what was found.
-pub(super) fn verify(server: &Arc<Server>, gate: &Gate) {
+pub(super) fn verify(server: &Arc<DaemonSnapshot>, gate: &Gate) {
     if server.console().checking.swap(true, Ordering::Relaxed) {
         return;
     }
     // Before the lines: they may become more meanwhile.
-    let known: Vec<Head> = gate.known_head().into_iter().collect();
+    let known: Vec<AuditHead> = gate.known_head().into_iter().collect();
     let (server, folder) = (server.clone(), gate.audit.folder().to_owned());
     tokio::task::spawn_blocking(move || {
         let found = store::verify_with_heads(&folder, &known, |_, _| ());
         let at = Moment::now();
         let chain = match found {
-            Ok(Verified { lines, files, head, .. }) => Chain::Holds { lines, files: files as u64, head: head.hash, at },
-            Err(VerifyError::Broken(broken)) => Chain::Broken { why: broken.to_string(), at },
-            Err(error) => Chain::Broken { why: format!("{:#}", anyhow::Error::from(error)), at },
+            Ok(VerifiedLog { lines, files, head, .. }) => {
+                ChainStatus::Holds { lines, files: files as u64, head: head.hash, at }
+            }
+            Err(AuditVerifyError::Broken(broken)) => ChainStatus::Broken { why: broken.to_string(), at },
+            Err(error) => ChainStatus::Broken { why: format!("{:#}", anyhow::Error::from(error)), at },
         };
         server.console().checking.store(false, Ordering::Relaxed);
         server.console().chain.send_replace(chain);
@@ -102,10 +110,10 @@ pub(super) fn verify(server: &Arc<Server>, gate: &Gate) {
 }
 
 /// One request's dialog.
-pub(super) fn request(server: &Arc<Server>, id: &str) -> Response<Body> {
+pub(super) fn request(server: &Arc<DaemonSnapshot>, id: &str) -> Response<ResponseBody> {
     let shown = || {
         let gate = server.gate.as_deref().ok_or_else(without)?;
-        let id = Uuid::try_parse(id).map_err(|_| Trouble::unknown_request())?;
+        let id = Uuid::try_parse(id).map_err(|_| GateError::unknown_request())?;
         let longest = gate.settings().gate.max_ttl.as_secs();
         Ok(requests::dialog(&gate.request_view(id)?, longest, Moment::now()))
     };
@@ -116,15 +124,15 @@ pub(super) fn request(server: &Arc<Server>, id: &str) -> Response<Body> {
 }
 
 /// What waits for the person.
-pub(super) fn waiting(server: &Server) -> Waiting {
+pub(super) fn waiting(server: &DaemonSnapshot) -> PendingCounts {
     let (requests, confirmations) = server.gate.as_ref().and_then(|gate| gate.waiting().ok()).unwrap_or_default();
     let overdue = server.mesh.as_ref().map_or(0, |mesh| mesh.overdue());
-    Waiting { requests, confirmations, overdue }
+    PendingCounts { requests, confirmations, overdue }
 }
 
-async fn seen(server: &Arc<Server>) -> Vec<Seen> {
+async fn seen(server: &Arc<DaemonSnapshot>) -> Vec<DestinationCard> {
     let status = status::status(server).await;
-    let of = |report: DestinationStatus| Seen {
+    let of = |report: DestinationStatus| DestinationCard {
         stderr: server.destinations.get(&report.name).map(|one| one.stderr()).unwrap_or_default(),
         trend: server.console().trend.of(&report.name),
         report,
@@ -132,6 +140,6 @@ async fn seen(server: &Arc<Server>) -> Vec<Seen> {
     status.destinations.into_iter().map(of).collect()
 }
 
-fn without() -> Trouble {
-    Trouble::new("failed", 503, "this daemon has no gate, as it has no database; type `prism doctor` in a terminal")
+fn without() -> GateError {
+    GateError::new("failed", 503, "this daemon has no gate, as it has no database; type `prism doctor` in a terminal")
 }

@@ -15,10 +15,10 @@ use tokio::{
 
 use super::pages::waiting;
 use crate::{
-    console::{audit::Chain, door::Session, page::Page, trend},
-    serve::{Server, body::Body, post::events},
+    console::{audit::ChainStatus, door::ConsoleSession, page::ConsolePage, trend},
+    serve::{DaemonSnapshot, body::ResponseBody, post::events},
 };
-use prism_telemetry::events::Event;
+use prism_telemetry::events::DaemonEvent;
 
 /// Pieces that may wait for a page. Beyond it whoever makes them waits; what changes meanwhile is one change.
 const MAX_PIECES: usize = 4;
@@ -27,22 +27,22 @@ const GATHER: Duration = Duration::from_millis(80);
 
 /// The pages that have changed, each by its place in `Page::ALL`.
 #[derive(Clone, Copy, Default)]
-struct Changed([bool; Page::ALL.len()]);
+struct ChangedPages([bool; ConsolePage::ALL.len()]);
 
-impl Changed {
-    fn note(&mut self, pages: &[Page]) {
-        for (changed, page) in self.0.iter_mut().zip(Page::ALL) {
+impl ChangedPages {
+    fn note(&mut self, pages: &[ConsolePage]) {
+        for (changed, page) in self.0.iter_mut().zip(ConsolePage::ALL) {
             *changed |= pages.contains(&page);
         }
     }
 
     fn names(self) -> Vec<&'static str> {
-        Page::ALL.into_iter().zip(self.0).filter(|(_, changed)| *changed).map(|(page, _)| page.name()).collect()
+        ConsolePage::ALL.into_iter().zip(self.0).filter(|(_, changed)| *changed).map(|(page, _)| page.name()).collect()
     }
 }
 
 /// The stream of changes, until the session is over.
-pub(super) fn watch(server: &Arc<Server>, session: Session) -> Response<Body> {
+pub(super) fn watch(server: &Arc<DaemonSnapshot>, session: ConsoleSession) -> Response<ResponseBody> {
     let (feed, fed) = mpsc::channel::<Bytes>(MAX_PIECES);
     let server = server.clone();
     tokio::spawn(async move {
@@ -54,11 +54,11 @@ pub(super) fn watch(server: &Arc<Server>, session: Session) -> Response<Body> {
             () = tell(&server, &feed) => {}
         }
     });
-    events(Body::Fed(Box::new(fed)))
+    events(ResponseBody::Fed(Box::new(fed)))
 }
 
-async fn tell(server: &Server, feed: &mpsc::Sender<Bytes>) {
-    let mut seen = Onlooker {
+async fn tell(server: &DaemonSnapshot, feed: &mpsc::Sender<Bytes>) {
+    let mut seen = PageWatcher {
         gate: server.gate.as_ref().map(|gate| gate.events.listen()),
         audit: server.gate.as_ref().map(|gate| gate.audit.subscribe()),
         chain: server.console().chain.subscribe(),
@@ -67,7 +67,7 @@ async fn tell(server: &Server, feed: &mpsc::Sender<Bytes>) {
         look: interval(trend::EVERY),
     };
     loop {
-        let mut changed = Changed::default();
+        let mut changed = ChangedPages::default();
         changed.note(seen.next().await);
         let until = Instant::now() + GATHER;
         while let Ok(pages) = timeout_at(until, seen.next()).await {
@@ -81,30 +81,30 @@ async fn tell(server: &Server, feed: &mpsc::Sender<Bytes>) {
 }
 
 /// Everything that is looked at.
-struct Onlooker {
-    gate: Option<Receiver<Event>>,
+struct PageWatcher {
+    gate: Option<Receiver<DaemonEvent>>,
     audit: Option<Receiver<Arc<str>>>,
-    chain: watch::Receiver<Chain>,
-    mesh: Option<Receiver<Event>>,
+    chain: watch::Receiver<ChainStatus>,
+    mesh: Option<Receiver<DaemonEvent>>,
     look: Interval,
 }
 
-impl Onlooker {
+impl PageWatcher {
     /// The pages that the next thing to happen changes. Cancel safe.
-    async fn next(&mut self) -> &'static [Page] {
+    async fn next(&mut self) -> &'static [ConsolePage] {
         tokio::select! {
             event = happened(&mut self.gate) => match event.map(|event| event.name) {
-                Some("request") => &[Page::Requests, Page::Grants],
-                Some("grant") => &[Page::Grants, Page::Requests],
-                Some("confirmation") => &[Page::Confirmations, Page::Destinations],
-                Some("action") => &[Page::Grants],
+                Some("request") => &[ConsolePage::Requests, ConsolePage::Grants],
+                Some("grant") => &[ConsolePage::Grants, ConsolePage::Requests],
+                Some("confirmation") => &[ConsolePage::Confirmations, ConsolePage::Destinations],
+                Some("action") => &[ConsolePage::Grants],
                 // Some were missed, or it is one that came to be after this.
-                _ => &[Page::Requests, Page::Grants, Page::Confirmations],
+                _ => &[ConsolePage::Requests, ConsolePage::Grants, ConsolePage::Confirmations],
             },
-            _ = happened(&mut self.audit) => &[Page::Audit],
-            Ok(()) = self.chain.changed() => &[Page::Audit],
-            _ = happened(&mut self.mesh) => &[Page::Signals],
-            _ = self.look.tick() => &[Page::Destinations],
+            _ = happened(&mut self.audit) => &[ConsolePage::Audit],
+            Ok(()) = self.chain.changed() => &[ConsolePage::Audit],
+            _ = happened(&mut self.mesh) => &[ConsolePage::Signals],
+            _ = self.look.tick() => &[ConsolePage::Destinations],
         }
     }
 }

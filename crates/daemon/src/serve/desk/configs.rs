@@ -5,11 +5,11 @@ use prism_editor::protocol::UnseenConfig;
 use tokio::sync::watch;
 
 use crate::console::untrusted::difference;
-use prism_config::trust::Untrusted;
+use prism_config::trust::UntrustedFile;
 
 /// What waits, as it is shown.
-pub(super) struct Configs {
-    untrusted: watch::Receiver<Vec<Untrusted>>,
+pub(super) struct UnseenConfigs {
+    untrusted: watch::Receiver<Vec<UntrustedFile>>,
     shown: Vec<UnseenConfig>,
 }
 
@@ -21,8 +21,8 @@ const MAX_SHOWN: usize = 64 << 10;
 /// What is said where it is cut.
 const CUT: &str = "… cut here; `prism trust` shows all of it\n";
 
-impl Configs {
-    pub(super) fn of(untrusted: &watch::Receiver<Vec<Untrusted>>) -> Self {
+impl UnseenConfigs {
+    pub(super) fn of(untrusted: &watch::Receiver<Vec<UntrustedFile>>) -> Self {
         let mut untrusted = untrusted.clone();
         untrusted.mark_changed();
         Self { untrusted, shown: Vec::new() }
@@ -46,7 +46,7 @@ impl Configs {
     }
 }
 
-fn shown(one: &Untrusted) -> UnseenConfig {
+fn shown(one: &UntrustedFile) -> UnseenConfig {
     let mut unified = difference(one);
     let is_cut = unified.len() > MAX_SHOWN;
     if is_cut {
@@ -62,20 +62,20 @@ fn shown(one: &Untrusted) -> UnseenConfig {
 mod tests {
     use super::*;
 
-    fn unseen(name: &str, text: String) -> Untrusted {
-        Untrusted { path: format!("/project/{name}").into(), text, seen: Some("port = 1\n".to_owned()) }
+    fn unseen(name: &str, text: String) -> UntrustedFile {
+        UntrustedFile { path: format!("/project/{name}").into(), text, seen: Some("port = 1\n".to_owned()) }
     }
 
     // C1
     #[tokio::test]
     async fn what_waits_is_shown_until_it_does_not_and_its_secrets_never() {
         let (sender, untrusted) = watch::channel(Vec::new());
-        let mut configs = Configs::of(&untrusted);
+        let mut configs = UnseenConfigs::of(&untrusted);
         assert_eq!(configs.now().await, []);
         let text = "port = 2\nenv = { API_KEY = \"hunter2\" }\n".to_owned();
         sender.send_replace(vec![unseen("prism.toml", text)]);
         configs.changed().await.unwrap();
-        for shown in [configs.now().await, configs.now().await, Configs::of(&untrusted).now().await] {
+        for shown in [configs.now().await, configs.now().await, UnseenConfigs::of(&untrusted).now().await] {
             assert_eq!((shown.len(), shown[0].is_cut), (1, false));
             assert_eq!(shown[0].fix, "prism trust /project/prism.toml");
             assert!(shown[0].unified.contains("\n-port = 1\n+port = 2\n"), "{}", shown[0].unified);
@@ -94,7 +94,7 @@ mod tests {
         let long = |n: usize| unseen(&n.to_string(), format!("# é{n}\n").repeat(100_000));
         let all = [unseen("line", "x".repeat(1 << 20))].into_iter().chain((0..20).map(long)).collect();
         let (_sender, untrusted) = watch::channel(all);
-        let shown = Configs::of(&untrusted).now().await;
+        let shown = UnseenConfigs::of(&untrusted).now().await;
         assert_eq!(shown.len(), MOST);
         for one in shown {
             assert!(one.is_cut && one.unified.ends_with(CUT), "{}", one.path);

@@ -4,7 +4,7 @@ use prism_api::{
     mesh::RosterAgent,
     status::{AgentStatus, MeshStatus, ReplyDebts},
 };
-use prism_mesh::{Caller, Mesh};
+use prism_mesh::{Mesh, MeshCaller};
 
 /// What of the roster is shown: agents' sessions are secrets, and not among it.
 fn shown(one: RosterAgent) -> AgentStatus {
@@ -22,7 +22,7 @@ fn shown(one: RosterAgent) -> AgentStatus {
 
 pub(super) fn mesh(mesh: &Mesh) -> MeshStatus {
     let [owes, overdue] = mesh.owed_by_person().map(|count| count as u64);
-    let agents = mesh.roster(&Caller::Script).agents.into_iter().map(shown);
+    let agents = mesh.roster(&MeshCaller::Script).agents.into_iter().map(shown);
     let agents = agents.filter(|one| one.presence != "wrapped" || one.debts.owes > 0).collect();
     MeshStatus { agents, person: ReplyDebts { owes, overdue } }
 }

@@ -7,7 +7,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::{Door, Event, NEWEST, modern_headers, modern_meta, request};
-use prism_bridge::drive::reach::Ringing;
+use prism_bridge::drive::reach::RingTarget;
 
 fn key(session: &str) -> SessionKey {
     SessionKey(Uuid::try_parse(session).expect("an id").as_u128())
@@ -23,12 +23,12 @@ async fn a_session_is_rung_while_its_stream_is_open_and_its_end_is_told() {
         let mut stream = door.send("GET", path, &own, "").await;
         let (line, opened, whose, uris) = door.reach.opened(1).await;
         assert_eq!((whose, uris.len()), (Some(key(&session)), 0));
-        assert!(line.ring(Ringing::Session(key(&session))).await);
+        assert!(line.ring(RingTarget::Session(key(&session))).await);
         stream.until(r#""method":"notifications/resources/updated","params":{"uri":"prism://signals/pending"}"#).await;
-        assert!(!line.ring(Ringing::Session(SessionKey(7))).await);
+        assert!(!line.ring(RingTarget::Session(SessionKey(7))).await);
         drop(stream);
         door.reach.has(&[Event::Closed(opened)]).await;
-        assert!(!line.ring(Ringing::Session(key(&session))).await);
+        assert!(!line.ring(RingTarget::Session(key(&session))).await);
         door.send("DELETE", path, &own, "").await.rest().await;
         door.reach.has(&[Event::Ended(key(&session))]).await;
     }
@@ -46,12 +46,12 @@ async fn a_modern_client_is_rung_for_the_session_that_it_listens_for() {
         stream.until("acknowledged").await;
         let (line, opened, whose, uris) = door.reach.opened(1).await;
         assert_eq!((whose, &uris[..]), (None, std::slice::from_ref(&uri)));
-        assert!(!line.ring(Ringing::Uri("prism://signals/pending".to_owned())).await);
-        assert!(line.ring(Ringing::Uri(uri.clone())).await);
+        assert!(!line.ring(RingTarget::Uri("prism://signals/pending".to_owned())).await);
+        assert!(line.ring(RingTarget::Uri(uri.clone())).await);
         stream.until("notifications/resources/updated").await;
         drop(stream);
         door.reach.has(&[Event::Closed(opened)]).await;
-        assert!(!line.ring(Ringing::Uri(uri)).await);
+        assert!(!line.ring(RingTarget::Uri(uri)).await);
     }
 }
 
@@ -68,7 +68,7 @@ async fn a_session_of_the_oldest_transport_is_rung_on_its_stream() {
     stream.until("serverInfo").await;
     let (line, opened, whose, _) = door.reach.opened(1).await;
     assert_eq!(whose, Some(key(&session)));
-    assert!(line.ring(Ringing::Session(key(&session))).await);
+    assert!(line.ring(RingTarget::Session(key(&session))).await);
     stream.until("notifications/resources/updated").await;
     drop(stream);
     door.reach.has(&[Event::Closed(opened), Event::Ended(key(&session))]).await;

@@ -17,7 +17,7 @@ use crate::{
     disk::walk::WalkOptions,
     prepared::Work,
     refusal::failed,
-    shown::Shown,
+    shown::ActionPreview,
     state::Cancellation,
     text::{
         TextContext,
@@ -42,7 +42,7 @@ struct Replacement {
     limit: usize,
 }
 
-pub(crate) fn replace(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn replace(mut args: Args, context: &TextContext) -> Result<(ActionPreview, Work), Refusal> {
     let (text, pattern) = (args.maybe_text("text")?, args.maybe_text("pattern")?);
     let new_text = args.text("new_text")?;
     let path = args.maybe_text("path")?;
@@ -130,7 +130,7 @@ fn planned(
     is_preview: bool,
     is_complete: bool,
     context: &TextContext,
-) -> Result<(Shown, Work), Refusal> {
+) -> Result<(ActionPreview, Work), Refusal> {
     let told: Vec<Value> = changes
         .iter()
         .map(|change| json!({ "path": change.buffer.path(), "version": change.version, "replacements": change.edits.len() }))
@@ -142,7 +142,7 @@ fn planned(
         return Err(too_many(format!("it would put in more than {MAX_NEW} bytes")));
     }
     if is_preview {
-        let shown = Shown::plain(format!("Preview: {}", plan.title()));
+        let shown = ActionPreview::plain(format!("Preview: {}", plan.title()));
         let work = Work::new(move |_| {
             let mut answer = answer(told);
             let diff = plan.unified();
@@ -159,7 +159,7 @@ fn planned(
         return Ok((shown, work.affecting(Vec::new())));
     }
     let (picture, state, by) = (plan.clone(), context.state.clone(), context.holder.clone());
-    let (shown, writes, effects) = (Shown::plain(plan.title()), plan.written_bytes(), plan.effects());
+    let (shown, writes, effects) = (ActionPreview::plain(plan.title()), plan.written_bytes(), plan.effects());
     let work = Work::new(move |_| {
         let made = state.buffers.make(&plan, &by)?;
         let file = |made: &MadeEdit| json!({ "path": made.buffer.path(), "version": made.version, "replacements": made.edits });

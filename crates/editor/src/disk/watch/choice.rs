@@ -165,7 +165,7 @@ fn is_temporary(name: &[u8]) -> bool {
 mod tests {
     use std::{collections::BTreeSet, fs, process::Command};
 
-    use prism_os::{root::FolderHandle, watch::Tree};
+    use prism_os::{root::FolderHandle, watch::TreeWatch};
 
     use super::*;
 
@@ -173,7 +173,7 @@ mod tests {
     struct Repository {
         folder: tempfile::TempDir,
         path: PathBuf,
-        tree: Tree,
+        tree: TreeWatch,
         chosen: WatchChoice,
     }
 
@@ -184,7 +184,7 @@ mod tests {
             fs::create_dir(&path).unwrap();
             let mut chosen = WatchChoice::default();
             chosen.add_root(path.clone(), Arc::default());
-            let this = Self { folder, path, tree: Tree::new().unwrap(), chosen };
+            let this = Self { folder, path, tree: TreeWatch::new().unwrap(), chosen };
             this.git(&["init", "-q", "-b", "main"]);
             this
         }

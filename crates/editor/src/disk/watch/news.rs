@@ -13,7 +13,7 @@ use super::Watches;
 use crate::{
     encoding,
     roots::{ResolvedPath, read::whole},
-    state::Holder,
+    state::GrantHolder,
     text::buffers::Buffers,
 };
 
@@ -138,7 +138,7 @@ impl ChangeReport<'_> {
     }
 
     /// Something came or went by a name.
-    fn named(&mut self, event: &str, path: &Path, kind: FileKind, by: Option<&Holder>) {
+    fn named(&mut self, event: &str, path: &Path, kind: FileKind, by: Option<&GrantHolder>) {
         self.folders.extend(path.parent().map(Path::to_owned));
         if kind == FileKind::Folder {
             return;
@@ -190,7 +190,7 @@ impl ChangeReport<'_> {
     }
 
     /// Who has written a file here, if it is still as they left it.
-    fn writer_of(&self, path: &Path) -> Option<Holder> {
+    fn writer_of(&self, path: &Path) -> Option<GrantHolder> {
         let own_writes = &self.watches.text.buffers.own_writes;
         if !own_writes.has_written(path) {
             return None;
@@ -205,7 +205,7 @@ impl ChangeReport<'_> {
     }
 
     /// Tells those who watch a file by name.
-    fn watched(&self, path: &Path, change: &str, by: Option<&Holder>, new_path: Option<&Path>) {
+    fn watched(&self, path: &Path, change: &str, by: Option<&GrantHolder>, new_path: Option<&Path>) {
         let news =
             ChangeNews { path: Some(path.display().to_string()), new_path, change: Some(change), ..ChangeNews::by(by) };
         let data = json!(news);
@@ -248,7 +248,7 @@ struct ChangeNews<'a> {
 }
 
 impl<'a> ChangeNews<'a> {
-    fn by(holder: Option<&'a Holder>) -> Self {
+    fn by(holder: Option<&'a GrantHolder>) -> Self {
         let from = if holder.is_some() { "prism" } else { "outside" };
         Self { from, by: holder.map(|holder| holder.name.as_str()), ..Self::default() }
     }

@@ -7,9 +7,9 @@ use prism_os::root::FileKind;
 use serde_json::json;
 
 use super::WatchedFile;
-use crate::{args::Args, disk::watch::WatchContext, prepared::Work, roots::place, shown::Shown};
+use crate::{args::Args, disk::watch::WatchContext, prepared::Work, roots::place, shown::ActionPreview};
 
-pub(crate) fn watch(mut args: Args, context: &WatchContext) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn watch(mut args: Args, context: &WatchContext) -> Result<(ActionPreview, Work), Refusal> {
     let path = args.text("path")?;
     let stops = args.flag("stop")?;
     args.done()?;
@@ -22,7 +22,7 @@ pub(crate) fn watch(mut args: Args, context: &WatchContext) -> Result<(Shown, Wo
     let folder = spot.folder().beneath(Path::new("")).map_err(|error| way.refusal(error))?;
     let context = context.clone();
     let title = if stops { "Watch no longer" } else { "Watch" };
-    let shown = Shown::plain(format!("{title} {}", place.display()));
+    let shown = ActionPreview::plain(format!("{title} {}", place.display()));
     let work = Work::new(move |_| {
         let watched = (!stops).then_some(WatchedFile { folder, roots: context.roots });
         context.state.watch_file(context.holder.id, place.clone(), watched)?;

@@ -25,11 +25,11 @@ async fn a_rename_changes_the_buffers_of_all_files_and_no_file() {
     assert_eq!(content(&shop, &path).await, "old\nrest\n");
 
     let prepared = shop.prepare(1, &shop.granted, "refactor_symbol", args("X")).await.unwrap();
-    let crate::shown::Shown::Diff { unified, .. } = prepared.shown() else {
+    let crate::shown::ActionPreview::Diff { unified, .. } = prepared.shown() else {
         panic!("a change is shown as a difference")
     };
     assert!(unified.contains("-old") && unified.contains("+Xkept"), "{unified}");
-    let made = prepared.run(Progress::unseen()).await.unwrap();
+    let made = prepared.run(ProgressSink::unseen()).await.unwrap();
     assert_eq!(made["files"].as_array().unwrap().len(), 2);
     assert_eq!((content(&shop, &path).await, content(&shop, &other).await), ("new\nrest\n".into(), "Xkept\n".into()));
     assert_eq!(fs::read_to_string(&path).unwrap(), "old\nrest\n", "only save_buffer writes");
@@ -63,7 +63,7 @@ async fn what_changed_between_the_picture_and_the_deed_stops_the_deed() {
     let args = json!({ "path": path, "position": place(ZERO), "new_name": "X" });
     let prepared = shop.prepare(1, &shop.granted, "refactor_symbol", args).await.unwrap();
     shop.edit(&other, "kept", "changed").await;
-    assert_eq!(prepared.run(Progress::unseen()).await.unwrap_err().code, Code::Changed);
+    assert_eq!(prepared.run(ProgressSink::unseen()).await.unwrap_err().code, Code::Changed);
     assert_eq!(content(&shop, &path).await, "old\nrest\n");
 }
 

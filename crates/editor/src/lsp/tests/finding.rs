@@ -26,7 +26,7 @@ fn found_in(folder: &Path) -> Result<ServerChoice, Refusal> {
     let prove = |kind: &ServerKind, path: &Path| kind.look.at(path, Path::new("/"), &env, None);
     catalogue::choose(
         SourceLanguage::Rust,
-        &Settings::default(),
+        &EditorSettings::default(),
         &env,
         Path::new("/granted"),
         Path::new("/granted"),

@@ -66,7 +66,7 @@ async fn a_server_that_never_answers_is_told_to_stop_trying() {
     let path = shop.write("a.md", "bad\n");
     let position = json!({ "line": 0, "character": 0 });
     let ask = shop.prepare(1, &shop.granted, "goto_definition", json!({ "path": path, "position": position })).await;
-    let run = tokio::spawn(ask.unwrap().run(Progress::unseen()));
+    let run = tokio::spawn(ask.unwrap().run(ProgressSink::unseen()));
     until("it is asked", || shop.notes("pulled").len() == 1).await;
     // Whoever asked has gone.
     run.abort();
@@ -121,7 +121,7 @@ async fn a_project_with_more_folders_than_can_be_watched_is_never_complete() {
     let position = json!({ "line": 0, "character": 0 });
     let found = shop.run("goto_definition", json!({ "path": path, "position": position })).await;
     assert_eq!(found["is_complete"], false);
-    shop.runtime.watch(1, vec![policy::Root::new(shop.granted.to_str().unwrap()).unwrap()]).await.unwrap();
+    shop.runtime.watch(1, vec![policy::GrantRoot::new(shop.granted.to_str().unwrap()).unwrap()]).await.unwrap();
     let info = shop.run("get_workspace_info", json!({})).await;
     let root = &info["roots"][0];
     assert_eq!((&root["watched"], &root["servers"][0]["is_watched_whole"]), (&json!("part"), &json!(false)), "{info}");

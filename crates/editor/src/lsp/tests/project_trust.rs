@@ -13,13 +13,13 @@ struct Trap {
 }
 
 impl Trap {
-    async fn new(language: &str, set: impl FnOnce(&mut Settings)) -> Option<Self> {
+    async fn new(language: &str, set: impl FnOnce(&mut EditorSettings)) -> Option<Self> {
         let shop = Workshop::with("pull", set);
         let mark = shop.notes.join("mark");
         shop.has_server(language).await.then_some(Self { shop, mark })
     }
 
-    async fn rust(set: impl FnOnce(&mut Settings)) -> Option<Self> {
+    async fn rust(set: impl FnOnce(&mut EditorSettings)) -> Option<Self> {
         let trap = Self::new("rust", set).await?;
         trap.shop.write("project/Cargo.toml", CARGO);
         trap.shop.write("project/src/lib.rs", LIB);

@@ -11,8 +11,8 @@ use std::{
 use prism_core::policy::{Code, Refusal};
 use prism_os::{
     census::MarkedRun,
-    child::{Child, SpawnError, Spec},
-    pty::{Pty, Size},
+    child::{Child, ChildSpec, SpawnError},
+    pty::{Pty, PtySize},
     root::{FolderHandle, WorkDir},
 };
 use serde_json::Value;
@@ -25,7 +25,7 @@ use crate::{
     roots::{ResolvedPath, place},
     run::observe::{ObservedRun, RunView},
     run::{RunContext, fence::ChildFence, script::Scripts},
-    shown::{GivenCommand, Shown},
+    shown::{ActionPreview, GivenCommand},
 };
 
 #[derive(Debug)]
@@ -83,9 +83,9 @@ impl Launch {
     }
 
     /// What a person sees of it, with the words as they were given.
-    pub(crate) fn shown(&self, words: GivenCommand, timeout_ms: u64) -> Shown {
+    pub(crate) fn shown(&self, words: GivenCommand, timeout_ms: u64) -> ActionPreview {
         let (cwd, env, runs) = (self.cwd.display().to_string(), self.env.clone(), self.scripts.shown());
-        Shown::Command { command: words, cwd, env, timeout_ms, runs }
+        ActionPreview::Command { command: words, cwd, env, timeout_ms, runs }
     }
 
     /// One of the commands that may run at the same time.
@@ -101,14 +101,14 @@ impl Launch {
         self.start(|spec, launch| Child::spawn(spec, &launch.context.state.editor.owner)).await
     }
 
-    pub(crate) async fn at_terminal(self, size: Size) -> Result<StartedProgram<Pty>, Refusal> {
+    pub(crate) async fn at_terminal(self, size: PtySize) -> Result<StartedProgram<Pty>, Refusal> {
         self.start(move |spec, launch| Pty::spawn(spec, &launch.context.state.editor.owner, size)).await
     }
 
     /// Starts it, if its folder is still the one that was shown.
     async fn start<T: Send + 'static>(
         self,
-        spawn: impl FnOnce(&Spec<'_>, &Self) -> Result<T, SpawnError> + Send + 'static,
+        spawn: impl FnOnce(&ChildSpec<'_>, &Self) -> Result<T, SpawnError> + Send + 'static,
     ) -> Result<StartedProgram<T>, Refusal> {
         let state = self.context.state.clone();
         state
@@ -129,7 +129,7 @@ impl Launch {
                 let cwd = self.work_dir.path();
                 let fence = around.fence.as_ref();
                 let cgroup = around.limits.cgroup();
-                let spec = Spec { command: &self.words, env: &env, cwd: Some(&cwd), cgroup, fence };
+                let spec = ChildSpec { command: &self.words, env: &env, cwd: Some(&cwd), cgroup, fence };
                 let what = spawn(&spec, &self).map_err(|error| self.refusal(&error, fence.is_some()))?;
                 Ok(StartedProgram { what, launch: self, run, around })
             })
@@ -163,7 +163,7 @@ impl Launch {
     }
 
     /// Tells those who watch that it begins, of a terminal with its size.
-    pub(crate) fn view(&self, verb: &'static str, size: Option<Size>) -> RunView {
+    pub(crate) fn view(&self, verb: &'static str, size: Option<PtySize>) -> RunView {
         let (line, holder) = (self.line(), &self.context.holder);
         let run = ObservedRun { verb, holder, name: &line, command: &line, folder: &self.cwd, size };
         RunView::begin(&self.context.state, &run)

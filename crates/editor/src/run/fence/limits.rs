@@ -16,7 +16,7 @@ use prism_os::{
 use tokio::{task::spawn_blocking, time::sleep};
 
 use super::temporary::TemporaryFolder;
-use crate::settings::Settings;
+use crate::settings::EditorSettings;
 
 /// How often a run is looked at. What the kernel keeps is kept at once.
 const LOOK: Duration = Duration::from_millis(500);
@@ -60,7 +60,7 @@ pub(crate) enum Overrun {
 
 impl RunLimits {
     /// For a run that is about to start, and may write to these folders.
-    pub(super) fn new(settings: &Settings, scratch: Option<Arc<TemporaryFolder>>, folders: &[PathBuf]) -> Self {
+    pub(super) fn new(settings: &EditorSettings, scratch: Option<Arc<TemporaryFolder>>, folders: &[PathBuf]) -> Self {
         let max_memory = settings.max_memory.or_else(usual_memory).unwrap_or(u64::MAX);
         // Where none can be made it is watched.
         let cgroup = cgroup::nest().and_then(|nest| nest.group("run", max_memory).ok()).map(Arc::new);

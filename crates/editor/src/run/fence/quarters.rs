@@ -11,9 +11,9 @@ use std::{
 };
 
 use prism_os::{
-    fence::Fence,
+    fence::SandboxPolicy,
     root::FolderHandle,
-    sandbox::{Network, Sandbox},
+    sandbox::{Bubblewrap, NetworkAccess},
 };
 
 use super::{
@@ -21,11 +21,11 @@ use super::{
     temporary::{TEMPORARY, laid_out},
     usual::is_above,
 };
-use crate::{roots::ClosedPaths, run::command::without_secrets, settings::Settings};
+use crate::{roots::ClosedPaths, run::command::without_secrets, settings::EditorSettings};
 
 /// Where servers live that run in a sandbox. One for the daemon.
 #[derive(Debug)]
-pub struct Quarters {
+pub struct ServerSandboxes {
     /// Where bubblewrap is looked for.
     env: BTreeMap<OsString, OsString>,
     home: Option<PathBuf>,
@@ -35,14 +35,14 @@ pub struct Quarters {
     closed: ClosedPaths,
     ports: Mutex<BTreeSet<u16>>,
     /// What was found. What was not is looked for again: somebody may have installed it.
-    sandbox: Mutex<Option<Arc<Sandbox>>>,
+    sandbox: Mutex<Option<Arc<Bubblewrap>>>,
     /// Whose temporary files of another daemon's time are gone.
     swept: Mutex<BTreeSet<String>>,
 }
 
 /// Who moves in, and what is to be open there beside the usual.
 #[derive(Clone, Copy, Debug)]
-pub struct Lodger<'a> {
+pub struct SandboxRequest<'a> {
     /// Fit to name a folder.
     pub name: &'a str,
     /// Its program, as the person has written it.
@@ -53,20 +53,20 @@ pub struct Lodger<'a> {
     pub folders: &'a [PathBuf],
     /// Files and folders that it may read.
     pub readable: &'a [PathBuf],
-    pub network: Network,
+    pub network: NetworkAccess,
 }
 
 /// A place to live.
 #[derive(Debug)]
-pub struct Lodging {
-    pub fence: Fence,
+pub struct ServerSandbox {
+    pub fence: SandboxPolicy,
     /// Where it starts, inside.
     pub cwd: PathBuf,
 }
 
 /// Why nobody can move in.
 #[derive(Debug, thiserror::Error)]
-pub enum QuartersError {
+pub enum ServerSandboxError {
     #[error("it is to run in a sandbox, and there is none: {why}. Or take `sandbox` out of its settings")]
     NoSandbox { why: String },
     #[error("the folder {} cannot be made: {source}", path.display())]
@@ -101,11 +101,11 @@ const CERTIFICATES: [&str; 10] = [
 
 // === impl Quarters ===
 
-impl Quarters {
+impl ServerSandboxes {
     /// `env` is the daemon's, `base` a folder that is made when it is needed, and `closed` what no server touches, whatever is
     /// said of it.
     pub fn new(
-        settings: &Settings,
+        settings: &EditorSettings,
         env: BTreeMap<OsString, OsString>,
         base: PathBuf,
         closed: Vec<PathBuf>,
@@ -146,7 +146,11 @@ impl Quarters {
     }
 
     /// A place for a server whose environment this is. Blocks: it makes folders, and the first time it looks for bubblewrap.
-    pub fn assign(&self, lodger: &Lodger<'_>, env: &BTreeMap<OsString, OsString>) -> Result<Lodging, QuartersError> {
+    pub fn assign(
+        &self,
+        lodger: &SandboxRequest<'_>,
+        env: &BTreeMap<OsString, OsString>,
+    ) -> Result<ServerSandbox, ServerSandboxError> {
         let held = lodger.folders.iter().map(|folder| self.held(folder)).collect::<Result<_, _>>()?;
         for path in lodger.readable {
             self.fit(path)?;
@@ -163,20 +167,20 @@ impl Quarters {
         let named = program.into_iter().chain(certificates).filter(|path| path.is_absolute());
         readable.extend(named.filter(|path| self.fit(path).is_ok()));
         let sandbox = self.sandbox()?;
-        let settings = Settings { home: self.home.clone(), readable, ..Settings::default() };
+        let settings = EditorSettings { home: self.home.clone(), readable, ..EditorSettings::default() };
         let usual = Usual::new(&settings, env, self.closed.folders().to_vec());
         let folder = self.base.join(lodger.name);
         self.sweep(lodger.name, &folder);
         let room = laid_out(&folder, &sandbox, &usual, lodger.network)
-            .map_err(|source| QuartersError::Make { path: folder, source })?;
+            .map_err(|source| ServerSandboxError::Make { path: folder, source })?;
         let at_home = || self.home.clone().filter(|home| home.is_dir()).unwrap_or_else(|| PathBuf::from("/tmp"));
         let cwd = lodger.cwd.map_or_else(at_home, Path::to_owned);
         let closed = usual.closed.into_iter().chain(self.closed.files()).collect();
-        let fence = Fence { read: usual.read, write: usual.write, held, exec: None, closed, room: Some(room) };
-        Ok(Lodging { fence, cwd })
+        let fence = SandboxPolicy { read: usual.read, write: usual.write, held, exec: None, closed, room: Some(room) };
+        Ok(ServerSandbox { fence, cwd })
     }
 
-    fn sandbox(&self) -> Result<Arc<Sandbox>, QuartersError> {
+    fn sandbox(&self) -> Result<Arc<Bubblewrap>, ServerSandboxError> {
         let mut found = lock(&self.sandbox);
         let sandbox = match &*found {
             Some(sandbox) => sandbox.clone(),
@@ -184,8 +188,8 @@ impl Quarters {
                 let inner = self.inner.as_deref().ok_or("the program of Prism itself is not found");
                 let sandbox = inner
                     .map_err(str::to_owned)
-                    .and_then(|inner| Sandbox::find(&self.env, self.home.as_deref(), inner))
-                    .map_err(|why| QuartersError::NoSandbox { why })?;
+                    .and_then(|inner| Bubblewrap::find(&self.env, self.home.as_deref(), inner))
+                    .map_err(|why| ServerSandboxError::NoSandbox { why })?;
                 found.insert(sandbox).clone()
             }
         };
@@ -194,27 +198,27 @@ impl Quarters {
     }
 
     /// Opens a folder that may be written.
-    fn held(&self, folder: &Path) -> Result<FolderHandle, QuartersError> {
+    fn held(&self, folder: &Path) -> Result<FolderHandle, ServerSandboxError> {
         self.fit(folder)?;
         FolderHandle::open(folder).map_err(|error| {
             let source = io::Error::other(error.to_string());
-            QuartersError::Absent { path: folder.to_owned(), source }
+            ServerSandboxError::Absent { path: folder.to_owned(), source }
         })
     }
 
     /// Refuses what no server is to have, by where it really is; and a folder that is named by a link: what is closed in there is
     /// known by its own name.
-    fn fit(&self, path: &Path) -> Result<(), QuartersError> {
+    fn fit(&self, path: &Path) -> Result<(), ServerSandboxError> {
         let named = || path.to_owned();
-        let real = fs::canonicalize(path).map_err(|source| QuartersError::Absent { path: named(), source })?;
+        let real = fs::canonicalize(path).map_err(|source| ServerSandboxError::Absent { path: named(), source })?;
         if self.closed.holds(&real) {
-            return Err(QuartersError::Closed { path: named() });
+            return Err(ServerSandboxError::Closed { path: named() });
         }
         if self.is_above_home(&real) {
-            return Err(QuartersError::Home { path: named() });
+            return Err(ServerSandboxError::Home { path: named() });
         }
         if real != path && real.is_dir() {
-            return Err(QuartersError::Linked { path: named(), real });
+            return Err(ServerSandboxError::Linked { path: named(), real });
         }
         Ok(())
     }

@@ -1,6 +1,6 @@
 //! What a result says of the fence that something ran behind, and of a failure that may be the fence's doing.
 
-use prism_os::{fence::Enforced, sandbox::Network};
+use prism_os::{fence::SandboxEnforcement, sandbox::NetworkAccess};
 use serde::Serialize;
 
 /// What was enforced, as results have it.
@@ -79,13 +79,13 @@ const LONELY_HINT: &str = "it has no network but a loopback of its own; a grant 
 
 impl FenceReport {
     /// Reports what has become of a fence; `None`: none was asked for.
-    pub(crate) fn of(enforced: Option<&Enforced>) -> Self {
+    pub(crate) fn of(enforced: Option<&SandboxEnforcement>) -> Self {
         match enforced {
             None => Self::without("fences are switched off (`fence` of `[editor]`)"),
-            Some(Enforced::None { why }) => Self::without(why),
-            Some(Enforced::Sandbox { landlock, network, covered }) => {
+            Some(SandboxEnforcement::None { why }) => Self::without(why),
+            Some(SandboxEnforcement::Sandbox { landlock, network, covered }) => {
                 let mut namespaces = vec!["user", "mnt", "pid", "ipc", "uts"];
-                namespaces.extend((*network == Network::Own).then_some("net"));
+                namespaces.extend((*network == NetworkAccess::Own).then_some("net"));
                 Self {
                     enforced: FenceKind::Sandbox,
                     layers: Some(FenceLayers { namespaces, seccomp: true, landlock: *landlock }),
@@ -94,7 +94,7 @@ impl FenceReport {
                     ..Self::default()
                 }
             }
-            Some(Enforced::Landlock { abi, is_whole, cramped }) => {
+            Some(SandboxEnforcement::Landlock { abi, is_whole, cramped }) => {
                 let part = "this kernel can keep a part of it only: newer ones can do more".to_owned();
                 let cramped = cramped.iter().map(|folder| {
                     format!("Prism's own folder lies beneath {folder:?}, so nothing new can be made right in there")
@@ -104,7 +104,7 @@ impl FenceReport {
                     enforced: FenceKind::Landlock,
                     abi: Some(*abi),
                     layers: Some(FenceLayers { namespaces: Vec::new(), seccomp: true, landlock: Some(*abi) }),
-                    network: Some(Network::All.name()),
+                    network: Some(NetworkAccess::All.name()),
                     why: (!why.is_empty()).then(|| why.join("; ")),
                     ..Self::default()
                 }
@@ -120,7 +120,9 @@ impl FenceReport {
     pub(crate) fn hint_for(&self, said: &[&str]) -> Option<&'static str> {
         let shows = |signs: &[&str]| said.iter().any(|said| signs.iter().any(|sign| said.contains(sign)));
         match self.enforced {
-            FenceKind::Sandbox if self.network == Some(Network::Own.name()) && shows(&LONELY) => Some(LONELY_HINT),
+            FenceKind::Sandbox if self.network == Some(NetworkAccess::Own.name()) && shows(&LONELY) => {
+                Some(LONELY_HINT)
+            }
             FenceKind::Sandbox | FenceKind::Landlock if shows(&SIGNS) => Some(HINT),
             FenceKind::Sandbox if shows(&MISSING) => Some(HINT),
             _ => None,

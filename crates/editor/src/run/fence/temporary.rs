@@ -14,7 +14,7 @@ use std::{
 };
 
 use prism_core::policy::guarded;
-use prism_os::sandbox::{Network, PrivateFolder, Sandbox, SandboxRoom};
+use prism_os::sandbox::{Bubblewrap, NetworkAccess, PrivateFolder, SandboxRoom};
 
 use super::{Usual, copy};
 
@@ -61,7 +61,12 @@ impl TemporaryFolder {
     }
 
     /// Lays it out as what a sandbox has of its own.
-    pub(super) fn room(&self, sandbox: &Arc<Sandbox>, usual: &Usual, network: Network) -> io::Result<SandboxRoom> {
+    pub(super) fn room(
+        &self,
+        sandbox: &Arc<Bubblewrap>,
+        usual: &Usual,
+        network: NetworkAccess,
+    ) -> io::Result<SandboxRoom> {
         laid_out(&self.folder, sandbox, usual, network)
     }
 
@@ -87,9 +92,9 @@ impl TemporaryFolder {
 /// toolchains write elsewhere.
 pub(super) fn laid_out(
     folder: &Path,
-    sandbox: &Arc<Sandbox>,
+    sandbox: &Arc<Bubblewrap>,
     usual: &Usual,
-    network: Network,
+    network: NetworkAccess,
 ) -> io::Result<SandboxRoom> {
     let made = |name: String, seems: &Path| {
         let private = PrivateFolder { seems: seems.to_owned(), lies: folder.join(name) };

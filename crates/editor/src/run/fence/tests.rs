@@ -3,8 +3,8 @@
 use std::{fs, path::Path, process::Command};
 
 use prism_os::{
-    census::Owner,
-    child::{Child, Spec},
+    census::OwnerDaemon,
+    child::{Child, ChildSpec},
 };
 use tempfile::TempDir;
 use tokio::io::AsyncReadExt;
@@ -24,10 +24,10 @@ impl Place {
     fn new() -> Self {
         let env = environment();
         let home = env.get(OsStr::new("HOME")).map(PathBuf::from);
-        Self::with(Settings { home, ..Settings::default() }, env)
+        Self::with(EditorSettings { home, ..EditorSettings::default() }, env)
     }
 
-    fn with(settings: Settings, env: BTreeMap<OsString, OsString>) -> Self {
+    fn with(settings: EditorSettings, env: BTreeMap<OsString, OsString>) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let real = folder.path().canonicalize().unwrap();
         fs::create_dir(real.join("granted")).unwrap();
@@ -43,8 +43,9 @@ impl Place {
         let command = ["sh", "-c", script].map(str::to_owned);
         let env: BTreeMap<_, _> = self.env.clone().into_iter().chain(around.env.clone()).collect();
         let cwd = self.real.join("granted");
-        let spec = Spec { command: &command, env: &env, cwd: Some(&cwd), cgroup: None, fence: around.fence.as_ref() };
-        let mut child = Child::spawn(&spec, &Owner::this_process(&self.real)).unwrap();
+        let spec =
+            ChildSpec { command: &command, env: &env, cwd: Some(&cwd), cgroup: None, fence: around.fence.as_ref() };
+        let mut child = Child::spawn(&spec, &OwnerDaemon::this_process(&self.real)).unwrap();
         assert_eq!(serde_json::to_value(FenceReport::of(child.enforced.as_ref())).unwrap()["enforced"], "landlock");
         let (mut out, mut err) = (String::new(), String::new());
         drop(child.stdin);
@@ -55,8 +56,8 @@ impl Place {
     }
 }
 
-fn holder(id: u128) -> Holder {
-    Holder { id, ..Holder::default() }
+fn holder(id: u128) -> GrantHolder {
+    GrantHolder { id, ..GrantHolder::default() }
 }
 
 #[tokio::test]
@@ -121,7 +122,7 @@ async fn of_the_home_folder_only_toolchains_are_there() {
         "Documents/letter",
     ]
     .map(file);
-    let place = Place::with(Settings { home: Some(home.path().to_owned()), ..Settings::default() }, env);
+    let place = Place::with(EditorSettings { home: Some(home.path().to_owned()), ..EditorSettings::default() }, env);
     for path in &open {
         assert_eq!(place.run(&format!("cat {}", path.display())).await.1, "text", "{path:?}");
     }
@@ -159,7 +160,7 @@ async fn a_python_environment_on_path_works_with_all_that_belongs_to_it() {
     let path = env.get(OsStr::new("PATH")).unwrap().to_str().unwrap().to_owned();
     let bins = ["venv/bin", "conda/bin", "plain/bin"].map(|bin| folder.join(bin).display().to_string()).join(":");
     env.insert("PATH".into(), format!("{path}:{bins}").into());
-    let place = Place::with(Settings::default(), env);
+    let place = Place::with(EditorSettings::default(), env);
     for name in ["venv/lib/module.py", "base/lib/encodings.py", "conda/lib/module.py"] {
         let (code, said) = place.run(&format!("cat {}", folder.join(name).display())).await;
         assert_eq!(code, Some(0), "{name}: {said}");
@@ -175,8 +176,11 @@ async fn a_person_can_open_more() {
     fs::create_dir_all(more.join("in")).unwrap();
     fs::write(more.join("in/file"), "text").unwrap();
     fs::create_dir_all(more.join("out")).unwrap();
-    let settings =
-        Settings { readable: vec![more.join("in")], writable: vec![more.join("out")], ..Settings::default() };
+    let settings = EditorSettings {
+        readable: vec![more.join("in")],
+        writable: vec![more.join("out")],
+        ..EditorSettings::default()
+    };
     let place = Place::with(settings, environment());
     let more = more.display();
     let (code, said) = place.run(&format!("cat {more}/in/file >{more}/out/copy && cat {more}/out/copy")).await;
@@ -211,7 +215,7 @@ async fn temporary_files_are_a_holders_own_and_go_with_it() {
 // a library in a folder that is out of reach is one that Python has never heard of.
 #[test]
 fn what_a_program_says_that_was_kept_from_a_file_is_known() {
-    let landlock = Enforced::Landlock { abi: 7, is_whole: true, cramped: Vec::new() };
+    let landlock = SandboxEnforcement::Landlock { abi: 7, is_whole: true, cramped: Vec::new() };
     let (landlock, none) = (FenceReport::of(Some(&landlock)), FenceReport::of(None));
     for said in [
         "cat: /a: Permission denied",
@@ -227,9 +231,9 @@ fn what_a_program_says_that_was_kept_from_a_file_is_known() {
 //
 #[test]
 fn who_has_no_network_is_told_which_scope_has_one() {
-    let sandbox = |network| Enforced::Sandbox { landlock: Some(7), network, covered: Vec::new() };
-    let alone = FenceReport::of(Some(&sandbox(Network::Own)));
-    let online = FenceReport::of(Some(&sandbox(Network::All)));
+    let sandbox = |network| SandboxEnforcement::Sandbox { landlock: Some(7), network, covered: Vec::new() };
+    let alone = FenceReport::of(Some(&sandbox(NetworkAccess::Own)));
+    let online = FenceReport::of(Some(&sandbox(NetworkAccess::All)));
     for said in [
         "curl: (6) Could not resolve host: example.org",
         "npm error code ENOTCACHED",
@@ -242,7 +246,7 @@ fn who_has_no_network_is_told_which_scope_has_one() {
 
 #[test]
 fn without_a_fence_nothing_is_changed() {
-    let settings = Settings { fence: false, ..Settings::default() };
+    let settings = EditorSettings { fence: false, ..EditorSettings::default() };
     let fences = Fences::new(&settings, &environment(), Arc::default());
     let around = fences.around_folders(Vec::new(), &holder(1)).unwrap();
     assert!(around.fence.is_none() && around.env.is_empty() && !fences.is_on());
@@ -284,7 +288,7 @@ fn a_sandbox_that_was_not_there_is_found_when_it_is() {
     let tools = tempfile::tempdir().unwrap();
     let mut env = environment();
     env.insert("PATH".into(), tools.path().into());
-    let settings = Settings { inner: crate::tests::inner(), ..Settings::default() };
+    let settings = EditorSettings { inner: crate::tests::inner(), ..EditorSettings::default() };
     let fences = Fences::new(&settings, &env, Arc::default());
     assert!(fences.lacks().is_some_and(|why| why.contains("not installed")));
     std::os::unix::fs::symlink(bwrap, tools.path().join("bwrap")).unwrap();

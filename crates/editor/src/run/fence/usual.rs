@@ -9,7 +9,7 @@ use std::{
 };
 
 use super::{CacheAccess, Usual};
-use crate::settings::Settings;
+use crate::settings::EditorSettings;
 
 /// Of the system, to read and execute. Not all of `/dev`, as a disk is there too; not `/var`, `/run`, `/srv`, as services keep
 /// their data there.
@@ -181,7 +181,7 @@ const ENVIRONMENTS: [&str; 2] = ["pyvenv.cfg", "conda-meta"];
 const MAX_VENV: u64 = 1 << 14;
 
 impl Usual {
-    pub(super) fn new(settings: &Settings, env: &BTreeMap<OsString, OsString>, closed: Vec<PathBuf>) -> Self {
+    pub(super) fn new(settings: &EditorSettings, env: &BTreeMap<OsString, OsString>, closed: Vec<PathBuf>) -> Self {
         let named = |name: &str| env.get(OsStr::new(name)).map(PathBuf::from).filter(|path| path.is_absolute());
         let mut read: Vec<PathBuf> = SYSTEM.iter().map(PathBuf::from).collect();
         let mut write: Vec<PathBuf> = DEVICES.iter().map(PathBuf::from).collect();

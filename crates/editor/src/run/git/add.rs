@@ -20,7 +20,7 @@ use crate::{
     args::{Args, kind_of, wrong},
     prepared::{Doing, Opened, Work},
     run::RunContext,
-    shown::Shown,
+    shown::ActionPreview,
 };
 
 /// Paths of one action.
@@ -39,7 +39,7 @@ pub(crate) fn add(mut args: Args, context: RunContext) -> Doing<Opened> {
             paths.push(PathBuf::from("."));
         }
         let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
-        let shown = Shown::Plain {
+        let shown = ActionPreview::Plain {
             title: format!("Add to the index of {}", git.repository.worktree.display()),
             lines: names.clone(),
         };

@@ -18,7 +18,7 @@ use crate::{
     prepared::{Doing, Opened, Work},
     refusal::failed,
     run::RunContext,
-    shown::Shown,
+    shown::ActionPreview,
 };
 
 /// Branches of an answer. Of more, those that were committed to last.
@@ -59,7 +59,7 @@ pub(crate) fn branch(mut args: Args, context: RunContext) -> Doing<Opened> {
             Some(from) => Some(commit_of(&git, from).await?),
             None => None,
         };
-        let shown = Shown::plain(match &asked {
+        let shown = ActionPreview::plain(match &asked {
             None => format!("List the branches of {worktree}"),
             Some((name, BranchChange::Create)) => format!("Make the branch {name:?} in {worktree}"),
             Some((name, BranchChange::Switch)) => format!("Change {worktree} to the branch {name:?}"),

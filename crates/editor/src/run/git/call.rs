@@ -8,9 +8,9 @@ use std::{
 
 use prism_core::policy::{Code, Refusal};
 use prism_os::{
-    child::{Child, SpawnError, Spec},
-    fence::Enforced,
-    group::{self, Group},
+    child::{Child, ChildSpec, SpawnError},
+    fence::SandboxEnforcement,
+    group::{self, ProcessGroup},
 };
 
 use tokio::{
@@ -37,7 +37,7 @@ pub(super) struct Git {
     program: PathBuf,
     closed: Vec<PathBuf>,
     /// What has become of the fence of its first run; `None` if it was not to have one.
-    enforced: OnceLock<Option<Enforced>>,
+    enforced: OnceLock<Option<SandboxEnforcement>>,
 }
 
 /// What git said.
@@ -120,7 +120,7 @@ impl Git {
         let cwd = self.repository.cwd();
         let fence = || guard::fence(&self.program, &self.repository, &self.configured, reach, self.closed.clone());
         let fence = self.state.editor.settings.fence.then(fence);
-        let spec = Spec { command: &command, env: &env, cwd: Some(&cwd), cgroup: None, fence: fence.as_ref() };
+        let spec = ChildSpec { command: &command, env: &env, cwd: Some(&cwd), cgroup: None, fence: fence.as_ref() };
         let child = Child::spawn(&spec, &self.state.editor.owner).map_err(|error| match error {
             SpawnError::Cwd { .. } => Refusal::new(Code::NotFound, "the work tree is no more"),
             SpawnError::Exec { ref source, .. } => failed(format!("{error}: {source}")),
@@ -185,7 +185,7 @@ async fn read_some(stream: &mut (impl AsyncRead + Unpin), kept: &mut Vec<u8>, mo
 
 /// A child that ends with this.
 struct EndingGit {
-    group: Option<Group>,
+    group: Option<ProcessGroup>,
     is_gentle: bool,
 }
 

@@ -19,7 +19,7 @@ use crate::{
     prepared::{Doing, Opened, Work},
     refusal::failed,
     run::RunContext,
-    shown::Shown,
+    shown::ActionPreview,
 };
 
 /// Bytes of a message; a person has to read it.
@@ -93,7 +93,7 @@ fn is_merging(git: &Git) -> bool {
     own.open_file(Path::new("MERGE_HEAD")).is_ok()
 }
 
-fn shown(git: &Git, message: &str, staged: &[u8]) -> Shown {
+fn shown(git: &Git, message: &str, staged: &[u8]) -> ActionPreview {
     // `:modes hashes X`, then the path.
     let records: Vec<String> = super::porcelain::NulRecords(staged).map(lossy).collect();
     let file = |pair: &[String]| match pair {
@@ -107,7 +107,7 @@ fn shown(git: &Git, message: &str, staged: &[u8]) -> Shown {
     if files.len() > MAX_SHOWN {
         lines.push(format!("… and {} more", files.len() - MAX_SHOWN));
     }
-    Shown::Plain { title: format!("Commit to {}", git.repository.worktree.display()), lines }
+    ActionPreview::Plain { title: format!("Commit to {}", git.repository.worktree.display()), lines }
 }
 
 async fn made(git: &Git, message: &str) -> Result<Value, Refusal> {

@@ -17,7 +17,7 @@ use crate::{
     args::{Args, wrong},
     prepared::{Doing, Opened, Work},
     run::RunContext,
-    shown::Shown,
+    shown::ActionPreview,
 };
 
 /// Bytes of a diff, and of the list of its files. Beyond it the rest is left out, and the answer says so.
@@ -70,7 +70,7 @@ pub(crate) fn diff(mut args: Args, context: RunContext) -> Doing<Opened> {
             None => Compared::Worktree,
         };
         let command = if is_staged { "git diff --staged" } else { "git diff" };
-        let shown = Shown::plain(format!("Show what has changed in {}", git.repository.worktree.display()));
+        let shown = ActionPreview::plain(format!("Show what has changed in {}", git.repository.worktree.display()));
         let work = Work::task(move |_| async move {
             let doing = async {
                 let (diff, is_whole) = printed(&git, &compared, "--patch", path.as_ref()).await?;

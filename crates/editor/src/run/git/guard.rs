@@ -12,7 +12,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use prism_os::{fence::Fence, root::FolderHandle};
+use prism_os::{fence::SandboxPolicy, root::FolderHandle};
 
 use super::{porcelain::Configured, repository::Repository};
 
@@ -171,11 +171,11 @@ pub(super) fn fence(
     configured: &Configured,
     reach: GitReach,
     closed: Vec<PathBuf>,
-) -> Fence {
+) -> SandboxPolicy {
     let exec = Some(vec![program.to_owned()]);
     // The person's config may include files from anywhere; which, git says.
     if reach == GitReach::Config {
-        return Fence {
+        return SandboxPolicy {
             read: vec!["/".into()],
             write: vec!["/dev/null".into()],
             held: Vec::new(),
@@ -201,5 +201,5 @@ pub(super) fn fence(
     } else {
         read.push(repository.worktree.clone());
     }
-    Fence { read, write: vec!["/dev/null".into()], held, exec, closed, room: None }
+    SandboxPolicy { read, write: vec!["/dev/null".into()], held, exec, closed, room: None }
 }

@@ -10,7 +10,7 @@ use std::{
 };
 
 use prism_core::policy::{Code, Refusal};
-use prism_os::root::{FileKind, FolderHandle, RootError, WorkDir};
+use prism_os::root::{FileKind, FolderError, FolderHandle, WorkDir};
 
 use crate::roots::{GrantedRoots, ResolvedPath, place};
 
@@ -122,7 +122,7 @@ impl Repository {
         for (held, place) in [(&own, &own_place), (&common, &common_place)] {
             is_ours(held, place)?;
             for name in FIXED {
-                if let Err(error @ RootError::Outside) = held.open_file(Path::new(name)) {
+                if let Err(error @ FolderError::Outside) = held.open_file(Path::new(name)) {
                     return Err(refusal(&place.join(name), &error));
                 }
             }
@@ -211,7 +211,7 @@ fn borrowed(common: &FolderHandle, place: &Path, roots: &GrantedRoots) -> Result
     lines.map(|line| Ok(crate::roots::place(&granted(line)?, line))).collect()
 }
 
-fn refusal(path: &Path, error: &RootError) -> Refusal {
-    let code = if matches!(error, RootError::Outside) { Code::OutsideRoot } else { Code::Failed };
+fn refusal(path: &Path, error: &FolderError) -> Refusal {
+    let code = if matches!(error, FolderError::Outside) { Code::OutsideRoot } else { Code::Failed };
     Refusal::new(code, format!("{:?}: {error}", path.display().to_string()))
 }

@@ -15,7 +15,7 @@ use crate::{
     args::Args,
     prepared::{Doing, Opened, Work},
     run::{RunContext, RunState},
-    shown::Shown,
+    shown::ActionPreview,
 };
 
 /// Entries of an answer. Of more the first are told, and that there are more.
@@ -26,7 +26,7 @@ pub(crate) fn status(mut args: Args, context: RunContext) -> Doing<Opened> {
         let cwd = args.maybe_text("cwd")?;
         args.done()?;
         let git = opened(&context, cwd).await?;
-        let shown = Shown::plain(format!("Look what has changed in {}", git.repository.worktree.display()));
+        let shown = ActionPreview::plain(format!("Look what has changed in {}", git.repository.worktree.display()));
         let work = Work::task(move |_| async move {
             let doing = async {
                 let (status, is_whole) = read(&git).await?;

@@ -12,16 +12,16 @@ use std::{
     process::Command,
 };
 
-use prism_core::policy::{self, Action, Code, Refusal};
-use prism_os::census::Owner;
+use prism_core::policy::{self, Code, Refusal, VerbSpec};
+use prism_os::census::OwnerDaemon;
 use serde_json::{Value, json};
 
 use crate::{
-    dispatch::{Order, Runtime, Surroundings},
-    prepared::Prepared,
-    progress::Progress,
-    settings::Settings,
-    state::Holder,
+    dispatch::{BuiltinEditor, EditorEnvironment, VerbOrder},
+    prepared::PreparedVerb,
+    progress::ProgressSink,
+    settings::EditorSettings,
+    state::GrantHolder,
 };
 
 /// A granted folder with a repository in it, a person's home folder with their config, and what nobody was granted.
@@ -31,7 +31,7 @@ struct Shop {
     granted: PathBuf,
     outside: PathBuf,
     home: PathBuf,
-    runtime: Runtime,
+    runtime: BuiltinEditor,
 }
 
 impl Shop {
@@ -47,11 +47,11 @@ impl Shop {
             fs::create_dir(made).unwrap();
         }
         fs::write(home.join(".gitconfig"), config).unwrap();
-        let owner = Owner::this_process(&real.join("owner"));
+        let owner = OwnerDaemon::this_process(&real.join("owner"));
         let closed = vec![real.join("prism")];
-        let settings = Settings { fence, ..Settings::default() };
+        let settings = EditorSettings { fence, ..EditorSettings::default() };
         let env = environment(&home);
-        let runtime = Runtime::new(Surroundings { env, owner, closed, unsaved: None, settings });
+        let runtime = BuiltinEditor::new(EditorEnvironment { env, owner, closed, unsaved: None, settings });
         Self { _folder: folder, granted, outside, home, runtime }
     }
 
@@ -97,18 +97,18 @@ impl Shop {
         (output.status.success(), told)
     }
 
-    async fn prepare(&self, verb: &str, args: &Value) -> Result<Prepared, Refusal> {
-        let order = Order {
-            verb: Action::named(verb).unwrap(),
+    async fn prepare(&self, verb: &str, args: &Value) -> Result<PreparedVerb, Refusal> {
+        let order = VerbOrder {
+            verb: VerbSpec::named(verb).unwrap(),
             args: args.as_object().unwrap().clone(),
-            roots: vec![policy::Root::new(self.granted.to_str().unwrap()).unwrap()],
-            holder: Holder { id: 7, name: "seven".to_owned(), ..Holder::default() },
+            roots: vec![policy::GrantRoot::new(self.granted.to_str().unwrap()).unwrap()],
+            holder: GrantHolder { id: 7, name: "seven".to_owned(), ..GrantHolder::default() },
         };
         self.runtime.prepare(order).await
     }
 
     async fn run(&self, verb: &str, args: Value) -> Result<Value, Refusal> {
-        self.prepare(verb, &args).await?.run(Progress::unseen()).await
+        self.prepare(verb, &args).await?.run(ProgressSink::unseen()).await
     }
 
     async fn refused(&self, verb: &str, args: Value) -> Refusal {

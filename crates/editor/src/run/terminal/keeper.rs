@@ -10,8 +10,8 @@ use std::{
 use prism_core::policy::Refusal;
 use prism_os::{
     census::MarkedRun,
-    group::Group,
-    pty::{Pty, Size},
+    group::ProcessGroup,
+    pty::{Pty, PtySize},
 };
 use serde_json::{Value, json};
 use tokio::{
@@ -33,7 +33,7 @@ use crate::{
 };
 
 /// Opens a terminal, and leaves it to its task.
-pub(super) async fn open(launch: Launch, size: Size) -> Result<Value, Refusal> {
+pub(super) async fn open(launch: Launch, size: PtySize) -> Result<Value, Refusal> {
     let StartedProgram { what: pty, launch, run, around } = launch.at_terminal(size).await?;
     let Pty { output, input, session, group, enforced } = pty;
     let state = launch.context.state.clone();
@@ -87,7 +87,7 @@ struct TerminalKeeper {
     input: Sender,
     to_type: mpsc::Receiver<Vec<u8>>,
     stopped: watch::Receiver<bool>,
-    group: Option<Group>,
+    group: Option<ProcessGroup>,
     run: Option<MarkedRun>,
     /// The folder for temporary files lives as long.
     around: ChildFence,
@@ -172,7 +172,7 @@ impl TerminalKeeper {
     }
 
     /// Ends all that runs there: the leader's group, the other groups of its session, and what has left even that.
-    async fn end(mut self, group: Group, over: Option<Overrun>) {
+    async fn end(mut self, group: ProcessGroup, over: Option<Overrun>) {
         group.kill();
         let terminal = self.terminal.clone();
         let run = self.run.take();

@@ -3,10 +3,10 @@
 
 use std::num::NonZero;
 
-use prism_os::pty::Size;
+use prism_os::pty::PtySize;
 use serde_json::{Value, json};
 
-pub(super) fn draw(size: Size, printed: &[u8]) -> Value {
+pub(super) fn draw(size: PtySize, printed: &[u8]) -> Value {
     let [rows, cols] = [size.rows, size.cols].map(|length| NonZero::new(length).unwrap_or(NonZero::<u16>::MIN));
     let mut parser = vt100::Parser::new(rows, cols, 0);
     parser.process(printed);
@@ -27,7 +27,7 @@ mod tests {
 
     #[test]
     fn what_is_overwritten_is_not_seen() {
-        let drawn = draw(Size { rows: 3, cols: 10 }, b"one\r\ntwo\x1b[1;1HONE\x1b[2;1H\x1b[K\x1b[31mred\x1b[0m");
+        let drawn = draw(PtySize { rows: 3, cols: 10 }, b"one\r\ntwo\x1b[1;1HONE\x1b[2;1H\x1b[K\x1b[31mred\x1b[0m");
         assert_eq!(drawn["text"], "ONE\nred");
         assert_eq!(drawn["cursor"], json!({ "line": 1, "character": 3 }));
     }
@@ -35,6 +35,6 @@ mod tests {
     #[test]
     fn only_the_last_rows_are_seen() {
         let printed: String = (0..100).map(|i| format!("{i}\r\n")).collect();
-        assert_eq!(draw(Size { rows: 3, cols: 10 }, printed.as_bytes())["text"], "98\n99");
+        assert_eq!(draw(PtySize { rows: 3, cols: 10 }, printed.as_bytes())["text"], "98\n99");
     }
 }

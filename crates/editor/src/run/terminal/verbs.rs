@@ -3,7 +3,7 @@
 use std::{ffi::OsStr, time::Duration};
 
 use prism_core::policy::{Code, Refusal};
-use prism_os::pty::{self, Size};
+use prism_os::pty::{self, PtySize};
 use serde_json::{Value, json};
 use tokio::{task::spawn_blocking, time::timeout};
 
@@ -16,7 +16,7 @@ use crate::{
         RunContext, RunState,
         command::{self, Launch},
     },
-    shown::{GivenCommand, Shown},
+    shown::{ActionPreview, GivenCommand},
 };
 
 /// Bytes of an answer, if nothing else is said, and at most.
@@ -31,14 +31,14 @@ const MOST_COLS: u64 = 1000;
 
 // === open_terminal ===
 
-pub(crate) fn open(mut args: Args, context: &RunContext) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn open(mut args: Args, context: &RunContext) -> Result<(ActionPreview, Work), Refusal> {
     let words = match args.take("command") {
         None => shell(&context.state),
         given => command::words(given)?,
     };
     let cwd = args.maybe_text("cwd")?;
     let mut env = command::additions(args.take("env"))?;
-    let size = size(&mut args)?.unwrap_or(Size { rows: 24, cols: 80 });
+    let size = size(&mut args)?.unwrap_or(PtySize { rows: 24, cols: 80 });
     args.done()?;
     env.entry("TERM".to_owned()).or_insert_with(|| "xterm-256color".to_owned());
     let launch = Launch::open(context, &words, env, cwd.as_deref())?.with_scripts(&words);
@@ -60,19 +60,19 @@ fn shell(state: &RunState) -> GivenCommand {
     GivenCommand::List([shell].iter().chain(quiet).map(|word| (*word).to_owned()).collect())
 }
 
-fn size(args: &mut Args) -> Result<Option<Size>, Refusal> {
+fn size(args: &mut Args) -> Result<Option<PtySize>, Refusal> {
     let rows = args.number("rows", 1, MOST_ROWS)?;
     let cols = args.number("cols", 1, MOST_COLS)?;
     match (rows, cols) {
         (None, None) => Ok(None),
-        (Some(rows), Some(cols)) => Ok(Some(Size { rows: rows as u16, cols: cols as u16 })),
+        (Some(rows), Some(cols)) => Ok(Some(PtySize { rows: rows as u16, cols: cols as u16 })),
         _ => Err(wrong("`rows` and `cols` go together")),
     }
 }
 
 // === get_output ===
 
-pub(crate) fn output(mut args: Args, context: &RunContext) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn output(mut args: Args, context: &RunContext) -> Result<(ActionPreview, Work), Refusal> {
     let name = args.maybe_text("terminal")?;
     let after = args.number("after", 0, u64::MAX)?;
     let limit = args.number("limit", 1, MOST_OUTPUT)?.unwrap_or(USUAL_OUTPUT) as usize;
@@ -82,11 +82,11 @@ pub(crate) fn output(mut args: Args, context: &RunContext) -> Result<(Shown, Wor
     let terminals = &context.state.terminals;
     let Some(name) = name else {
         let told: Value = terminals.of(context.holder.id).iter().map(|terminal| terminal.to_json()).collect();
-        let shown = Shown::plain("List the terminals");
+        let shown = ActionPreview::plain("List the terminals");
         return Ok((shown, Work::new(move |_| Ok(json!({ "terminals": told })))));
     };
     let terminal = terminals.named(&name, context.holder.id)?;
-    let shown = Shown::plain(format!("Read the output of terminal {name}"));
+    let shown = ActionPreview::plain(format!("Read the output of terminal {name}"));
     let work = Work::task(move |_| async move {
         let mut news = terminal.changed.subscribe();
         let from = after.unwrap_or_else(|| terminal.state().history.end());
@@ -112,7 +112,7 @@ pub(crate) fn output(mut args: Args, context: &RunContext) -> Result<(Shown, Wor
 
 // === send_input ===
 
-pub(crate) fn input(mut args: Args, context: &RunContext) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn input(mut args: Args, context: &RunContext) -> Result<(ActionPreview, Work), Refusal> {
     let name = args.text("terminal")?;
     let input = args.maybe_text("input")?;
     let size = size(&mut args)?;
@@ -130,11 +130,12 @@ pub(crate) fn input(mut args: Args, context: &RunContext) -> Result<(Shown, Work
             return Err(Refusal::new(Code::TooLarge, message));
         }
         let lines = input.lines().map(str::to_owned).collect();
-        let shown = Shown::Plain { title: format!("Type into terminal {name}: {}", terminal.line), lines };
+        let shown = ActionPreview::Plain { title: format!("Type into terminal {name}: {}", terminal.line), lines };
         return Ok((shown, Work::task(move |_| async move { terminal.take(input).await })));
     }
     if let Some(size) = size {
-        let shown = Shown::plain(format!("Resize terminal {name} to {} rows and {} columns", size.rows, size.cols));
+        let shown =
+            ActionPreview::plain(format!("Resize terminal {name} to {} rows and {} columns", size.rows, size.cols));
         let work = Work::new(move |_| {
             terminal.session.resize(size).map_err(|error| failed(format!("cannot resize the terminal: {error}")))?;
             terminal.state().size = size;
@@ -147,7 +148,7 @@ pub(crate) fn input(mut args: Args, context: &RunContext) -> Result<(Shown, Work
         let meant = pty::signal(&signal).ok_or_else(|| {
             wrong(format!("{signal:?} is no signal; there are INT, TERM, KILL, HUP, QUIT, TSTP, CONT, USR1, USR2"))
         })?;
-        let shown = Shown::plain(format!("Send {signal} to what runs in terminal {name}"));
+        let shown = ActionPreview::plain(format!("Send {signal} to what runs in terminal {name}"));
         let work = Work::new(move |_| {
             terminal.refuse_ended()?;
             terminal.session.signal(meant).map_err(|error| failed(format!("cannot send {signal}: {error}")))?;
@@ -161,5 +162,5 @@ pub(crate) fn input(mut args: Args, context: &RunContext) -> Result<(Shown, Work
         state.terminals.forget(terminal.number);
         Ok(json!({ "terminal": terminal.name(), "bytes": 0, "exit_code": terminal.state().exit_code() }))
     });
-    Ok((Shown::plain(format!("Close terminal {name} with all that runs in it")), work))
+    Ok((ActionPreview::plain(format!("Close terminal {name} with all that runs in it")), work))
 }

@@ -13,7 +13,7 @@ use super::{
     history::{EditHistory, Steps, Walked},
     plan::Retraced,
 };
-use crate::{encoding, language::SourceLanguage, state::Holder};
+use crate::{encoding, language::SourceLanguage, state::GrantHolder};
 
 #[derive(Debug)]
 pub(crate) struct Buffer {
@@ -33,7 +33,7 @@ pub(super) struct BufferState {
     pub(super) disk: DiskSide,
     pub(super) is_shut: bool,
     /// Who has changed it since it was last what its file holds.
-    hands: Vec<Holder>,
+    hands: Vec<GrantHolder>,
     used: Instant,
 }
 
@@ -88,10 +88,10 @@ impl Buffer {
         {
             let mut state = buffer.state();
             // Whose it was has not been kept.
-            state.hands.push(Holder {
+            state.hands.push(GrantHolder {
                 id: NOBODY,
                 name: "somebody before Prism was started again".to_owned(),
-                ..Holder::default()
+                ..GrantHolder::default()
             });
             (state.digest, state.version) = (encoding::digest_of(text.as_bytes()), next());
         }
@@ -131,7 +131,7 @@ impl Buffer {
     }
 
     /// Who else has text in it that is not saved.
-    pub(crate) fn others_than(&self, holder: &Holder) -> Vec<String> {
+    pub(crate) fn others_than(&self, holder: &GrantHolder) -> Vec<String> {
         let state = self.state();
         let others = state.hands.iter().filter(|hand| hand.id != holder.id && state.is_dirty());
         others.map(|hand| hand.name.clone()).collect()
@@ -237,7 +237,7 @@ impl Buffer {
 
 impl BufferState {
     /// Notes who changes it. To be called before it is another text.
-    pub(super) fn is_changed_by(&mut self, by: &Holder) {
+    pub(super) fn is_changed_by(&mut self, by: &GrantHolder) {
         if !self.is_dirty() {
             self.hands.clear();
         }
@@ -246,7 +246,9 @@ impl BufferState {
         }
         match self.hands.len() {
             ..MAX_HANDS => self.hands.push(by.clone()),
-            MAX_HANDS => self.hands.push(Holder { id: NOBODY, name: "others".to_owned(), ..Holder::default() }),
+            MAX_HANDS => {
+                self.hands.push(GrantHolder { id: NOBODY, name: "others".to_owned(), ..GrantHolder::default() })
+            }
             _ => {}
         }
     }

@@ -12,13 +12,13 @@ use super::{Buffer, BufferChange, Buffers, EditPlan};
 use crate::{
     encoding,
     roots::{ResolvedPath, place},
-    state::Holder,
+    state::GrantHolder,
     text::edit::TextEdit,
 };
 
 /// An unsaved text that is no longer open here.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Surrendered {
+pub struct ReleasedText {
     pub path: PathBuf,
     pub text: Arc<str>,
     /// Of the text that it was made from: the file, when it was last read or written.
@@ -27,18 +27,18 @@ pub struct Surrendered {
 
 impl Buffers {
     /// Closes all beneath a folder, and returns what was unsaved. Whatever was planned on them is refused from now on.
-    pub(crate) fn surrender(&self, folder: &Path) -> Vec<Surrendered> {
+    pub(crate) fn surrender(&self, folder: &Path) -> Vec<ReleasedText> {
         let beneath = self.all().into_iter().filter(|buffer| buffer.path().starts_with(folder));
         beneath.filter_map(|buffer| self.give_up(&buffer)).collect()
     }
 
-    fn give_up(&self, buffer: &Arc<Buffer>) -> Option<Surrendered> {
+    fn give_up(&self, buffer: &Arc<Buffer>) -> Option<ReleasedText> {
         // A text that is on its way to its file gets there first.
         let turn = buffer.saving();
         let unsaved = {
             let mut state = buffer.state();
             let was_open = !std::mem::replace(&mut state.is_shut, true);
-            (was_open && state.is_dirty()).then(|| Surrendered {
+            (was_open && state.is_dirty()).then(|| ReleasedText {
                 path: buffer.path().to_owned(),
                 text: state.text.clone(),
                 digest: Some(state.disk.digest.clone()),
@@ -74,6 +74,7 @@ impl Buffers {
         let whole = TextEdit { range: 0..now.text.len(), new_text: text.to_owned() };
         let plan = EditPlan::of(vec![BufferChange { buffer, version: now.version, edits: vec![whole] }], "handover")?;
         // A person may have typed it.
-        self.make(&plan, &Holder { id: 0, name: "the person's editor".to_owned(), ..Holder::default() }).map(drop)
+        self.make(&plan, &GrantHolder { id: 0, name: "the person's editor".to_owned(), ..GrantHolder::default() })
+            .map(drop)
     }
 }

@@ -6,7 +6,7 @@ use std::{
     sync::{Arc, MutexGuard},
 };
 
-use prism_core::policy::{At, Code, Effect, Refusal, Whose};
+use prism_core::policy::{Code, Effect, LossOwner, Refusal, TextLocation};
 use serde_json::{Value, json};
 
 use super::{
@@ -18,8 +18,8 @@ use crate::{
     args::wrong,
     encoding,
     roots::read::check_size,
-    shown::Shown,
-    state::Holder,
+    shown::ActionPreview,
+    state::GrantHolder,
     text::{
         difference::unified,
         edit::{TextEdit, TextLines, apply},
@@ -111,14 +111,14 @@ impl EditPlan {
     }
 
     /// The differences that it makes.
-    pub(crate) fn shown(&self) -> Shown {
+    pub(crate) fn shown(&self) -> ActionPreview {
         let paths: Vec<String> = self.steps.iter().map(|step| step.buffer.path().display().to_string()).collect();
         let digests: String = self.steps.iter().map(|step| step.old.digest.as_str()).collect();
         let old_text_digest = match self.steps.as_slice() {
             [step] => step.old.digest.clone(),
             _ => encoding::digest_of(digests.as_bytes()),
         };
-        Shown::Diff { path: paths.join(", "), old_text_digest: Some(old_text_digest), unified: self.unified() }
+        ActionPreview::Diff { path: paths.join(", "), old_text_digest: Some(old_text_digest), unified: self.unified() }
     }
 
     /// The same as `diff -u` has it.
@@ -152,26 +152,26 @@ impl Retraced {
     }
 
     /// What becomes of the text, and whether it was somebody else's.
-    pub(crate) fn effects(&self, by: &Holder) -> Vec<Effect> {
+    pub(crate) fn effects(&self, by: &GrantHolder) -> Vec<Effect> {
         let mut effects = vec![in_buffer(&self.buffer, &self.old.text, &self.text)];
         if self.makers.iter().any(|maker| *maker != by.id) {
             let word = if matches!(self.steps, Steps::Back(_)) { "undone" } else { "made again" };
             let what = format!("{}: changes that somebody else made are {word}", self.path().display());
-            effects.push(Effect::Loss { what, whose: Whose::Others });
+            effects.push(Effect::Loss { what, whose: LossOwner::Others });
         }
         effects
     }
 
-    pub(crate) fn shown(&self) -> Shown {
+    pub(crate) fn shown(&self) -> ActionPreview {
         let path = self.path().display().to_string();
         let unified = difference(&self.buffer, &self.old.text, &self.text);
-        Shown::Diff { path, old_text_digest: Some(self.old.digest.clone()), unified }
+        ActionPreview::Diff { path, old_text_digest: Some(self.old.digest.clone()), unified }
     }
 }
 
 fn in_buffer(buffer: &Buffer, before: &Arc<str>, after: &Arc<str>) -> Effect {
     let (before, after) = (Some(before.clone()), Some(after.clone()));
-    Effect::Text { path: buffer.path().display().to_string(), at: At::Buffer, before, after }
+    Effect::Text { path: buffer.path().display().to_string(), at: TextLocation::Buffer, before, after }
 }
 
 fn difference(buffer: &Buffer, old: &str, new: &str) -> String {
@@ -182,7 +182,7 @@ fn difference(buffer: &Buffer, old: &str, new: &str) -> String {
 
 impl Buffers {
     /// Makes the changes, all or none. Refused if one of the texts is another by now.
-    pub(crate) fn make(&self, plan: &EditPlan, by: &Holder) -> Result<Vec<MadeEdit>, Refusal> {
+    pub(crate) fn make(&self, plan: &EditPlan, by: &GrantHolder) -> Result<Vec<MadeEdit>, Refusal> {
         let mut states = Vec::with_capacity(plan.steps.len());
         for step in &plan.steps {
             states.push(locked(&step.buffer, step.old.version)?);
@@ -200,7 +200,7 @@ impl Buffers {
     }
 
     /// Undoes or redoes.
-    pub(crate) fn make_retraced(&self, plan: Retraced, by: &Holder) -> Result<MadeEdit, Refusal> {
+    pub(crate) fn make_retraced(&self, plan: Retraced, by: &GrantHolder) -> Result<MadeEdit, Refusal> {
         let mut state = locked(&plan.buffer, plan.old.version)?;
         state.history.walk(&plan.old.text, plan.steps);
         let reason = if matches!(plan.steps, Steps::Back(_)) { "undo" } else { "redo" };
@@ -213,7 +213,7 @@ impl Buffers {
         state: &mut BufferState,
         buffer: &Arc<Buffer>,
         (text, digest): (&Arc<str>, &str),
-        by: &Holder,
+        by: &GrantHolder,
         reason: &str,
         edits: Option<Value>,
     ) -> MadeEdit {

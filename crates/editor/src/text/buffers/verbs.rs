@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use prism_core::policy::{Code, Effect, Refusal, Whose};
-use prism_os::root::{FoundEntry, RootError, Spot};
+use prism_core::policy::{Code, Effect, LossOwner, Refusal};
+use prism_os::root::{FolderError, FoundEntry, Spot};
 use serde_json::{Value, json};
 
 use super::{
@@ -15,15 +15,15 @@ use crate::{
     encoding,
     prepared::Work,
     roots::{ResolvedPath, read::whole},
-    shown::Shown,
-    state::Holder,
+    shown::ActionPreview,
+    state::GrantHolder,
     text::{
         TextContext,
         difference::{on_disk, unified},
     },
 };
 
-pub(crate) fn list(args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn list(args: Args, context: &TextContext) -> Result<(ActionPreview, Work), Refusal> {
     args.done()?;
     let (state, roots, holder) = (context.state.clone(), context.roots.clone(), context.holder.id);
     let work = Work::new(move |_| {
@@ -33,7 +33,7 @@ pub(crate) fn list(args: Args, context: &TextContext) -> Result<(Shown, Work), R
             seen.map(|buffer| buffer_json(&buffer, active.as_deref() == Some(buffer.path()))).collect();
         Ok(json!({ "buffers": buffers, "ui": false }))
     });
-    Ok((Shown::plain("List the open buffers"), work))
+    Ok((ActionPreview::plain("List the open buffers"), work))
 }
 
 fn buffer_json(buffer: &Buffer, is_active: bool) -> Value {
@@ -45,21 +45,21 @@ fn buffer_json(buffer: &Buffer, is_active: bool) -> Value {
     })
 }
 
-pub(crate) fn close(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn close(mut args: Args, context: &TextContext) -> Result<(ActionPreview, Work), Refusal> {
     let path = args.text("path")?;
     let discards = args.flag("discard")?;
     args.done()?;
     let way = context.roots.resolve(&path)?;
     let buffer = opened(context, &way)?;
     let Snapshot { version, text, is_dirty, .. } = buffer.snapshot();
-    let title = Shown::plain(format!("Close {}", buffer.path().display()));
+    let title = ActionPreview::plain(format!("Close {}", buffer.path().display()));
     let (mut shown, mut effects) = (title, Vec::new());
     if is_dirty && discards {
         let path = buffer.path().display().to_string();
         // What becomes of the text that is open: what the file holds is all that is left of it.
         let disk = way.open_file().ok().and_then(|file| whole(file, &path).ok()).unwrap_or_default();
         let unified = unified(&path, Some(text.as_bytes()), &disk);
-        shown = Shown::Diff { path, old_text_digest: Some(encoding::digest_of(text.as_bytes())), unified };
+        shown = ActionPreview::Diff { path, old_text_digest: Some(encoding::digest_of(text.as_bytes())), unified };
         effects.push(discarded(&buffer, &context.holder));
     }
     let (state, by) = (context.state.clone(), context.holder.clone());
@@ -79,13 +79,13 @@ pub(crate) fn close(mut args: Args, context: &TextContext) -> Result<(Shown, Wor
 }
 
 /// What of a text is thrown away, and whose it is.
-fn discarded(buffer: &Buffer, by: &Holder) -> Effect {
+fn discarded(buffer: &Buffer, by: &GrantHolder) -> Effect {
     let path = buffer.path().display();
     match buffer.others_than(by).as_slice() {
-        [] => Effect::Loss { what: format!("{path}: unsaved text is thrown away"), whose: Whose::Own },
+        [] => Effect::Loss { what: format!("{path}: unsaved text is thrown away"), whose: LossOwner::Own },
         others => {
             let what = format!("{path}: unsaved text of {} is thrown away", others.join(", "));
-            Effect::Loss { what, whose: Whose::Others }
+            Effect::Loss { what, whose: LossOwner::Others }
         }
     }
 }
@@ -97,7 +97,7 @@ fn opened(context: &TextContext, way: &ResolvedPath) -> Result<Arc<Buffer>, Refu
     buffer.ok_or_else(|| Refusal::new(Code::NotFound, format!("{:?} is not open", way.written())))
 }
 
-pub(crate) fn save(mut args: Args, context: &TextContext) -> Result<(Shown, Work), Refusal> {
+pub(crate) fn save(mut args: Args, context: &TextContext) -> Result<(ActionPreview, Work), Refusal> {
     let path = args.maybe_text("path")?;
     let saves_all = args.flag("all")?;
     let version = args.number("version", 0, u64::MAX)?;
@@ -118,7 +118,7 @@ pub(crate) fn save(mut args: Args, context: &TextContext) -> Result<(Shown, Work
                     ..stale(&path, saving.now.version)
                 });
             }
-            let (shown, picture, effects) = (Shown::plain(saving.title()), saving.clone(), saving.effects());
+            let (shown, picture, effects) = (ActionPreview::plain(saving.title()), saving.clone(), saving.effects());
             let work = Work::new(move |_| saving.write(&state.buffers, &by));
             Ok((shown, work.affecting(effects).pictured(move || picture.shown())))
         }
@@ -127,7 +127,7 @@ pub(crate) fn save(mut args: Args, context: &TextContext) -> Result<(Shown, Work
             let granted = dirty.filter(|buffer| context.roots.holds(buffer.path()));
             let all = Arc::new(granted.map(saving).collect::<Result<Vec<_>, _>>()?);
             let lines = all.iter().map(|saving| saving.title()).collect();
-            let shown = Shown::Plain { title: format!("Save {} files", all.len()), lines };
+            let shown = ActionPreview::Plain { title: format!("Save {} files", all.len()), lines };
             let effects: Vec<Effect> = all.iter().flat_map(|saving| saving.effects()).collect();
             let picture = (!effects.is_empty()).then(|| all.clone());
             let work = Work::new(move |_| {
@@ -150,16 +150,16 @@ pub(crate) fn save(mut args: Args, context: &TextContext) -> Result<(Shown, Work
 }
 
 /// The differences that several saves make: a title alone does not say what gets where.
-fn shown_together(all: &[PendingSave]) -> Shown {
+fn shown_together(all: &[PendingSave]) -> ActionPreview {
     let (mut paths, mut olds, mut differences) = (Vec::new(), String::new(), String::new());
     for saving in all {
-        if let Shown::Diff { path, old_text_digest, unified } = saving.shown() {
+        if let ActionPreview::Diff { path, old_text_digest, unified } = saving.shown() {
             paths.push(path);
             olds += &old_text_digest.unwrap_or_default();
             differences += &unified;
         }
     }
-    Shown::Diff {
+    ActionPreview::Diff {
         path: paths.join(", "),
         old_text_digest: Some(encoding::digest_of(olds.as_bytes())),
         unified: differences,
@@ -198,7 +198,7 @@ impl PendingSave {
         let is_others = |found: &String| *found != seen && *found != self.now.digest;
         if self.overwrites.as_ref().is_some_and(|found| found.as_ref().is_some_and(is_others)) {
             let what = format!("{path}: what somebody else has written there meanwhile is replaced");
-            effects.push(Effect::Loss { what, whose: Whose::Others });
+            effects.push(Effect::Loss { what, whose: LossOwner::Others });
         }
         effects
     }
@@ -207,16 +207,16 @@ impl PendingSave {
         format!("Save {}", self.buffer.path().display())
     }
 
-    fn shown(&self) -> Shown {
+    fn shown(&self) -> ActionPreview {
         let path = self.buffer.path().display().to_string();
         let old = self.on_disk().ok().flatten().map(|(bytes, _)| bytes);
         let unified = unified(&path, old.as_deref(), self.now.text.as_bytes());
-        Shown::Diff { path, old_text_digest: old.map(|old| encoding::digest_of(&old)), unified }
+        ActionPreview::Diff { path, old_text_digest: old.map(|old| encoding::digest_of(&old)), unified }
     }
 
     /// Puts the text in the place of the file, at once. Saves of one buffer come one after the other, and an older text never
     /// comes after a newer one.
-    fn write(&self, buffers: &Buffers, by: &Holder) -> Result<Value, Refusal> {
+    fn write(&self, buffers: &Buffers, by: &GrantHolder) -> Result<Value, Refusal> {
         let _turn = self.buffer.saving();
         self.way.still_leads_to(self.spot.folder())?;
         let disk = {
@@ -272,7 +272,7 @@ impl PendingSave {
     fn on_disk(&self) -> Result<Option<(Vec<u8>, FoundEntry)>, Refusal> {
         match self.spot.open_file() {
             Ok((file, found)) => Ok(Some((whole(file, self.way.written())?, found))),
-            Err(RootError::NotFound) => Ok(None),
+            Err(FolderError::NotFound) => Ok(None),
             Err(error) => Err(self.way.refusal(error)),
         }
     }

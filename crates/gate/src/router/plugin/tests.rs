@@ -1,6 +1,6 @@
 //! Commands on a connection whose other end says nothing, or the wrong thing.
 
-use prism_editor::protocol::Status;
+use prism_editor::protocol::ResultStatus;
 use serde_json::json;
 
 use super::*;
@@ -15,8 +15,8 @@ fn plugin(verbs: &[&str]) -> (Arc<Plugin>, mpsc::Receiver<ToPlugin>) {
 #[tokio::test]
 async fn a_command_that_is_never_answered_is_timed_out_and_taken_back() {
     let (plugin, mut outgoing) = plugin(&["find_in_file"]);
-    let (holder, within) = (Holder { id: 7, ..Holder::default() }, Duration::from_millis(500));
-    let unseen = Progress::unseen();
+    let (holder, within) = (GrantHolder { id: 7, ..GrantHolder::default() }, Duration::from_millis(500));
+    let unseen = ProgressSink::unseen();
     let call = || plugin.call("find_in_file", Map::new(), (&holder, &[]), within, &unseen);
     let result = call().await;
     assert_eq!(result.unwrap_err().code, Code::TimedOut);
@@ -25,7 +25,7 @@ async fn a_command_that_is_never_answered_is_timed_out_and_taken_back() {
     let Some(ToPlugin::Cancel(cancel)) = outgoing.recv().await else { panic!("it is told that nobody waits") };
     assert_eq!(cancel.id, cmd.id);
     // An answer that comes now is nobody's.
-    let answer = |id, data| Answer { id, status: Status::Ok, data: Some(data), error: None };
+    let answer = |id, data| ResultMessage { id, status: ResultStatus::Ok, data: Some(data), error: None };
     assert!(!plugin.answered(answer(cmd.id, json!({"n": 1}))));
     let answering = async {
         let Some(ToPlugin::Cmd(next)) = outgoing.recv().await else { panic!("it is asked again") };
@@ -38,7 +38,7 @@ async fn a_command_that_is_never_answered_is_timed_out_and_taken_back() {
 //
 #[test]
 fn what_runs_programs_is_not_its_to_do_whatever_it_registers() {
-    let all: Vec<&str> = Action::all().map(|action| action.verb).collect();
+    let all: Vec<&str> = VerbSpec::all().map(|action| action.verb).collect();
     let (plugin, _) = plugin(&all);
     let left_out: Vec<&str> = all.into_iter().filter(|verb| !plugin.can(verb)).collect();
     assert_eq!(

@@ -3,14 +3,14 @@
 
 use std::path::Path;
 
-use prism_core::policy::{At, Effect, Named, Refusal, Whose, guarded};
+use prism_core::policy::{Effect, EffectTarget, LossOwner, Refusal, TextLocation, guarded};
 use serde_json::{Map, Value};
 
-use super::{super::Router, errand::Errand};
+use super::{super::EditorRouter, errand::PluginCall};
 
-impl Errand {
+impl PluginCall {
     /// What it changes. An editor may save by itself, so what is changed in it counts as if it were on the disk.
-    pub(super) async fn effects(&mut self, router: &Router) -> Result<Vec<Effect>, Refusal> {
+    pub(super) async fn effects(&mut self, router: &EditorRouter) -> Result<Vec<Effect>, Refusal> {
         if self.order.args.get("preview") == Some(&Value::Bool(true)) {
             return Ok(Vec::new());
         }
@@ -39,19 +39,19 @@ impl Errand {
         let mut effects = Vec::new();
         if is_write && !is_named {
             let what = format!("{path}: all that it holds is replaced, and the agent gave no digest of what it saw");
-            effects.push(Effect::Loss { what, whose: Whose::Others });
+            effects.push(Effect::Loss { what, whose: LossOwner::Others });
         }
         if self.order.verb.verb == "save_buffer" && self.order.args.get("overwrite") == Some(&Value::Bool(true)) {
             let what = format!("{path}: what somebody else may have written there meanwhile is replaced");
-            effects.push(Effect::Loss { what, whose: Whose::Others });
+            effects.push(Effect::Loss { what, whose: LossOwner::Others });
         }
-        let is_in_part = guarded::guard_of(&path).is_some_and(guarded::Guarded::is_in_part);
+        let is_in_part = guarded::guard_of(&path).is_some_and(guarded::GuardedPath::is_in_part);
         let may_empty = self.order.verb.verb == "save_buffer" || (is_write && is_empty(&self.order.args));
         effects.push(match is_in_part || may_empty {
             true => {
                 let (before, after) = self.texts().await?;
                 let (before, after) = (Some(before.into()), Some(after.into()));
-                Effect::Text { path, at: At::Disk, before, after }
+                Effect::Text { path, at: TextLocation::Disk, before, after }
             }
             false => unknown(&path),
         });
@@ -63,7 +63,7 @@ impl Errand {
         let mut effects: Vec<Effect> = self.paths.iter().map(|path| unknown(&path.display().to_string())).collect();
         if ["undo", "redo"].iter().any(|name| self.order.args.get(*name).is_some_and(|steps| !steps.is_null())) {
             let what = "changes are undone or made again that the person may have made".to_owned();
-            effects.push(Effect::Loss { what, whose: Whose::Others });
+            effects.push(Effect::Loss { what, whose: LossOwner::Others });
         }
         effects
     }
@@ -84,8 +84,8 @@ impl Errand {
     }
 
     /// What these are about is the disk, and the built-in editor knows what is there.
-    async fn of_names(&self, router: &Router) -> Result<Vec<Effect>, Refusal> {
-        let named = |path: &Path| Effect::Name { path: path.display().to_string(), what: Named::Folder };
+    async fn of_names(&self, router: &EditorRouter) -> Result<Vec<Effect>, Refusal> {
+        let named = |path: &Path| Effect::Name { path: path.display().to_string(), what: EffectTarget::Folder };
         let by_name = || self.paths.iter().map(|path| named(path)).collect();
         match router.builtin.prepare(self.copied()).await {
             Ok(prepared) => Ok(prepared.effects().map_or_else(by_name, <[Effect]>::to_vec)),
@@ -94,7 +94,7 @@ impl Errand {
                 let mut effects: Vec<Effect> = by_name();
                 if self.order.args.get("overwrite") == Some(&Value::Bool(true)) {
                     let what = "what is there by the new name is replaced".to_owned();
-                    effects.push(Effect::Loss { what, whose: Whose::Others });
+                    effects.push(Effect::Loss { what, whose: LossOwner::Others });
                 }
                 Ok(effects)
             }
@@ -108,7 +108,7 @@ impl Errand {
         // What cannot be asked may be unsaved.
         let is_dirty = self.ask("open_file", args).await.map_or(true, |there| there["is_dirty"] != false);
         let what = format!("{path}: unsaved text in {} is thrown away", self.plugin.about.kind);
-        Ok(is_dirty.then_some(Effect::Loss { what, whose: Whose::Others }).into_iter().collect())
+        Ok(is_dirty.then_some(Effect::Loss { what, whose: LossOwner::Others }).into_iter().collect())
     }
 
     /// The granted texts that the editor has unsaved.
@@ -124,7 +124,7 @@ impl Errand {
 
 /// A text of which it is not known what becomes of it.
 fn unknown(path: &str) -> Effect {
-    Effect::Text { path: path.to_owned(), at: At::Disk, before: None, after: None }
+    Effect::Text { path: path.to_owned(), at: TextLocation::Disk, before: None, after: None }
 }
 
 fn is_empty(args: &Map<String, Value>) -> bool {

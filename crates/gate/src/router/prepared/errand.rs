@@ -5,17 +5,17 @@
 
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
-use prism_core::policy::{Code, Refusal, Root};
-use prism_editor::{Order, Progress, Shown, digest_of, edited_by, protocol::as_path, unified};
+use prism_core::policy::{Code, GrantRoot, Refusal};
+use prism_editor::{ActionPreview, ProgressSink, VerbOrder, digest_of, edited_by, protocol::as_path, unified};
 use serde_json::{Map, Value, json};
 
 use super::super::{
-    Plugin, Router,
+    EditorRouter, Plugin,
     sieve::{is_granted, sifted},
 };
 
-pub(super) struct Errand {
-    pub(super) order: Order,
+pub(super) struct PluginCall {
+    pub(super) order: VerbOrder,
     pub(super) plugin: Arc<Plugin>,
     pub(super) paths: Vec<PathBuf>,
     /// What the editor said it would do, if that was shown.
@@ -33,8 +33,8 @@ const GRACE: Duration = Duration::from_secs(5);
 const CHANGED: &str = "the editor has another version by now; open it again";
 const NO_VERSION: &str = "the editor does not say which version it has";
 
-impl Errand {
-    pub(super) fn new(order: Order, plugin: Arc<Plugin>, paths: Vec<PathBuf>) -> Self {
+impl PluginCall {
+    pub(super) fn new(order: VerbOrder, plugin: Arc<Plugin>, paths: Vec<PathBuf>) -> Self {
         Self { order, plugin, paths, preview: None, saves: None }
     }
 
@@ -51,7 +51,7 @@ impl Errand {
     // --- What is shown ---
 
     /// Draws what will happen from the editor's own text, and binds the errand to it.
-    pub(super) async fn shown(&mut self, router: &Router) -> Result<Shown, Refusal> {
+    pub(super) async fn shown(&mut self, router: &EditorRouter) -> Result<ActionPreview, Refusal> {
         match self.order.verb.verb {
             "edit_buffer" | "save_buffer" | "write_file" if self.is_about_one_text() => self.shown_text().await,
             "edit_buffer" if self.order.args.contains_key("files") => self.shown_files().await,
@@ -77,12 +77,12 @@ impl Errand {
         self.paths.len() == 1 && !["files", "all", "undo", "redo"].iter().any(|name| args.contains_key(*name))
     }
 
-    async fn shown_text(&mut self) -> Result<Shown, Refusal> {
+    async fn shown_text(&mut self) -> Result<ActionPreview, Refusal> {
         let path = self.paths[0].display().to_string();
         let (old, new) = self.texts().await?;
         let old_text_digest = Some(digest_of(old.as_bytes()));
         let unified = unified(&path, Some(old.as_bytes()), new.as_bytes());
-        Ok(Shown::Diff { path, old_text_digest, unified })
+        Ok(ActionPreview::Diff { path, old_text_digest, unified })
     }
 
     /// The text that it is about as it is, and as it will be; and binds the errand to it.
@@ -107,7 +107,7 @@ impl Errand {
     }
 
     /// Edits of several files, which are made all or none.
-    async fn shown_files(&mut self) -> Result<Shown, Refusal> {
+    async fn shown_files(&mut self) -> Result<ActionPreview, Refusal> {
         let Some(Value::Array(mut files)) = self.order.args.get("files").cloned() else { return Ok(self.plain()) };
         let (mut paths, mut differences, mut olds) = (Vec::new(), String::new(), String::new());
         for file in &mut files {
@@ -123,7 +123,7 @@ impl Errand {
         }
         self.order.args.insert("files".to_owned(), files.into());
         let old_text_digest = Some(digest_of(olds.as_bytes()));
-        Ok(Shown::Diff { path: paths.join(", "), old_text_digest, unified: differences })
+        Ok(ActionPreview::Diff { path: paths.join(", "), old_text_digest, unified: differences })
     }
 
     /// Asks for the text that the editor has, and has the errand refused if it is another by then.
@@ -150,7 +150,7 @@ impl Errand {
     }
 
     /// Has the editor say what it would change.
-    async fn shown_preview(&mut self) -> Result<Shown, Refusal> {
+    async fn shown_preview(&mut self) -> Result<ActionPreview, Refusal> {
         let preview = self.previewed().await?;
         let shown = match (preview["diff"].as_str(), self.plain()) {
             (Some(diff), _) => {
@@ -161,12 +161,12 @@ impl Errand {
                     paths.extend(named);
                 }
                 // Only the editor knows the texts as they are; what it shows is asked for again before it is done.
-                Shown::Diff { path: paths.join(", "), old_text_digest: None, unified: diff.to_owned() }
+                ActionPreview::Diff { path: paths.join(", "), old_text_digest: None, unified: diff.to_owned() }
             }
-            (None, Shown::Plain { title, mut lines }) => {
+            (None, ActionPreview::Plain { title, mut lines }) => {
                 let pretty = serde_json::to_string_pretty(&preview).unwrap_or_default();
                 lines.extend(pretty.lines().map(str::to_owned));
-                Shown::Plain { title, lines }
+                ActionPreview::Plain { title, lines }
             }
             (None, plain) => plain,
         };
@@ -182,26 +182,26 @@ impl Errand {
         sifted(preview, &self.order.roots)
     }
 
-    fn plain(&self) -> Shown {
+    fn plain(&self) -> ActionPreview {
         let title = format!("{} in {}", self.order.verb.verb, self.plugin.about.kind);
         let line = |(name, value): (&String, &Value)| format!("{name}: {value}");
-        Shown::Plain { title, lines: self.order.args.iter().map(line).collect() }
+        ActionPreview::Plain { title, lines: self.order.args.iter().map(line).collect() }
     }
 
-    pub(super) fn copied(&self) -> Order {
-        let Order { verb, args, roots, holder } = &self.order;
-        Order { verb, args: args.clone(), roots: roots.clone(), holder: holder.clone() }
+    pub(super) fn copied(&self) -> VerbOrder {
+        let VerbOrder { verb, args, roots, holder } = &self.order;
+        VerbOrder { verb, args: args.clone(), roots: roots.clone(), holder: holder.clone() }
     }
 
     // --- The doing ---
 
-    pub(super) async fn run(self, router: &Router, progress: &Progress) -> Result<Value, Refusal> {
+    pub(super) async fn run(self, router: &EditorRouter, progress: &ProgressSink) -> Result<Value, Refusal> {
         let result = self.try_run(progress).await;
         router.metrics.plugin_command(result.as_ref().map_or_else(|refusal| refusal.code.name(), |_| "ok"));
         result
     }
 
-    async fn try_run(self, progress: &Progress) -> Result<Value, Refusal> {
+    async fn try_run(self, progress: &ProgressSink) -> Result<Value, Refusal> {
         if let Some(shown) = &self.preview
             && self.previewed().await? != *shown
         {
@@ -210,7 +210,7 @@ impl Errand {
         if self.order.verb.verb == "save_buffer" && self.order.args.get("all") == Some(&Value::Bool(true)) {
             return self.save_granted().await;
         }
-        let Order { verb, args, roots, holder } = &self.order;
+        let VerbOrder { verb, args, roots, holder } = &self.order;
         let result = self.plugin.call(verb.verb, args.clone(), (holder, roots), self.within(), progress).await?;
         if args.get("preview") == Some(&Value::Bool(true)) {
             refuse_beyond(&result, roots)?;
@@ -244,13 +244,13 @@ impl Errand {
             let why = format!("{} cannot {verb}, so what would happen cannot be shown", self.plugin.about.kind);
             return Err(Refusal::new(Code::Unsupported, why));
         }
-        self.plugin.call(verb, args, (&self.order.holder, &self.order.roots), USUAL, &Progress::unseen()).await
+        self.plugin.call(verb, args, (&self.order.holder, &self.order.roots), USUAL, &ProgressSink::unseen()).await
     }
 }
 
 /// Refuses a change that would reach beyond what was granted: a symbol is used wherever the editor looks, and what would be
 /// done elsewhere is not this holder's to see or to do.
-fn refuse_beyond(preview: &Value, roots: &[Root]) -> Result<(), Refusal> {
+fn refuse_beyond(preview: &Value, roots: &[GrantRoot]) -> Result<(), Refusal> {
     let files = preview["files"].as_array().into_iter().flatten();
     let mut paths = files.filter_map(|file| file["path"].as_str());
     if paths.all(|path| as_path(path).is_some_and(|path| is_granted(roots, &path))) {

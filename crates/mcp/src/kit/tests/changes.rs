@@ -46,7 +46,7 @@ async fn each_listen_hears_what_it_asked_for_under_its_own_id_until_it_is_cancel
     client.send(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 2}}));
     assert_eq!(notifier.updated("toy://one"), 0);
     // Another connection of the same server has listens of its own.
-    let mut other = Client { connection: Connection::open(client.server.clone()), ..Client::open() };
+    let mut other = Client { connection: BuiltinConnection::open(client.server.clone()), ..Client::open() };
     listen(&mut other, 1, json!({"resourcesListChanged": true}));
     other.next().await;
     assert_eq!(notifier.resources_changed(), 2);

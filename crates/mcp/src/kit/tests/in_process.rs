@@ -20,8 +20,8 @@ async fn only_what_is_there_is_advertised() {
     assert_eq!((&found["resultType"], &found["cacheScope"]), (&json!("complete"), &json!("public")));
     assert_eq!(found["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "toy");
 
-    let bare = Arc::new(Server::new("bare", "Bare", "").tool(Echo));
-    client.connection = Connection::open(bare);
+    let bare = Arc::new(BuiltinServer::new("bare", "Bare", "").tool(Echo));
+    client.connection = BuiltinConnection::open(bare);
     client.request(1, "server/discover", json!({}), json!({}));
     assert_eq!(client.result(1).await["capabilities"], json!({"tools": {}, "logging": {}}));
     for method in ["resources/list", "resources/read", "prompts/list", "prompts/get", "completion/complete"] {

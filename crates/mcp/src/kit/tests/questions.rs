@@ -40,7 +40,7 @@ async fn a_state_is_good_for_its_own_call_only() {
         assert_eq!(client.error(2).await["code"], -32602, "{state}");
     }
     // The same server knows it on another connection.
-    client.connection = Connection::open(client.server.clone());
+    client.connection = BuiltinConnection::open(client.server.clone());
     client.send(call(3, json!({"requestState": state}), json!({})));
     assert_eq!(client.result(3).await["resultType"], "input_required");
 }

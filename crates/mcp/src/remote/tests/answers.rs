@@ -133,7 +133,7 @@ async fn configured_headers_go_with_everything_and_replace_nothing_of_the_protoc
         ("Last-Event-ID", "9"),
     ];
     let configured = configured.map(|(name, value)| (name.to_owned(), value.to_owned())).to_vec();
-    let target = Target::new(&server.url, configured, None, LIMIT).unwrap();
+    let target = RemoteTarget::new(&server.url, configured, None, LIMIT).unwrap();
     let mut bench = Bench::with(server, target);
     bench.remote.send(message(INITIALIZE));
     let initialize = bench.asked().await;
@@ -242,7 +242,7 @@ async fn a_server_that_says_too_much_has_to_wait() {
     for _ in 0..sent {
         assert!(matches!(
             bench.arrival().await,
-            Arrival::Message { about: Some(7), .. } | Arrival::Answer { about: 7, .. }
+            RemoteEvent::Message { about: Some(7), .. } | RemoteEvent::Answer { about: 7, .. }
         ));
     }
     flow.event(&result(7)).await;

@@ -50,7 +50,7 @@ impl Credentials for Tokens {
 async fn bench(tokens: &Arc<Tokens>) -> Bench {
     let server = Server::start().await;
     let configured = ["Authorization", "X-Tenant"].map(|name| (name.to_owned(), "configured".to_owned()));
-    let target = Target::new(&server.url, configured.into(), None, LIMIT).unwrap();
+    let target = RemoteTarget::new(&server.url, configured.into(), None, LIMIT).unwrap();
     target.opened_by(tokens.clone());
     Bench::with(server, target)
 }
@@ -89,8 +89,8 @@ async fn what_is_refused_again_is_not_offered_a_third_time() {
     for _ in 0..2 {
         bench.asked().await.answer(401, &CHALLENGE, "").await;
     }
-    let Arrival::Failed { id: 7, failure } = bench.arrival().await else { panic!("it did not fail") };
-    assert_eq!(failure, Failure::Unauthorized { status: 401 });
+    let RemoteEvent::Failed { id: 7, failure } = bench.arrival().await else { panic!("it did not fail") };
+    assert_eq!(failure, RemoteFailure::Unauthorized { status: 401 });
     bench.silence().await;
     assert_eq!(tokens.told().len(), 1);
 }
@@ -102,6 +102,6 @@ async fn what_no_credentials_can_help_is_told_at_once() {
     let mut bench = bench(&tokens).await;
     bench.remote.send(call(7));
     bench.asked().await.answer(403, &[], "").await;
-    let Arrival::Failed { failure, .. } = bench.arrival().await else { panic!("it did not fail") };
-    assert_eq!((failure, tokens.told().len()), (Failure::Unauthorized { status: 403 }, 0));
+    let RemoteEvent::Failed { failure, .. } = bench.arrival().await else { panic!("it did not fail") };
+    assert_eq!((failure, tokens.told().len()), (RemoteFailure::Unauthorized { status: 403 }, 0));
 }

@@ -6,7 +6,7 @@ const REFUSAL: &str = r#"{"jsonrpc":"2.0","id":7,"error":{"code":-32601,"message
 const JSON: [(&str, &str); 1] = [("content-type", "application/json")];
 
 /// What becomes of a request that is answered so.
-async fn outcome(status: u16, headers: &[(&str, &str)], body: &str) -> Arrival {
+async fn outcome(status: u16, headers: &[(&str, &str)], body: &str) -> RemoteEvent {
     let mut bench = Bench::start().await;
     bench.remote.send(call(7));
     bench.asked().await.answer(status, headers, body).await;
@@ -15,9 +15,9 @@ async fn outcome(status: u16, headers: &[(&str, &str)], body: &str) -> Arrival {
     arrival
 }
 
-async fn failure(status: u16, headers: &[(&str, &str)], body: &str) -> Failure {
+async fn failure(status: u16, headers: &[(&str, &str)], body: &str) -> RemoteFailure {
     match outcome(status, headers, body).await {
-        Arrival::Failed { id: 7, failure } => failure,
+        RemoteEvent::Failed { id: 7, failure } => failure,
         other => panic!("{other:?}"),
     }
 }
@@ -26,21 +26,21 @@ async fn failure(status: u16, headers: &[(&str, &str)], body: &str) -> Failure {
 #[tokio::test]
 async fn a_status_that_says_no_is_told() {
     for status in [400, 404, 405, 406, 429, 500, 502, 503] {
-        assert_eq!(failure(status, &[], "").await, Failure::Status { status });
+        assert_eq!(failure(status, &[], "").await, RemoteFailure::Status { status });
     }
     let html = [("content-type", "text/html")];
-    assert_eq!(failure(502, &html, "<html>").await, Failure::Status { status: 502 });
+    assert_eq!(failure(502, &html, "<html>").await, RemoteFailure::Status { status: 502 });
     // A message, but no answer to this request.
-    assert_eq!(failure(400, &JSON, &result(8)).await, Failure::Status { status: 400 });
-    assert_eq!(failure(400, &JSON, &note(1)).await, Failure::Status { status: 400 });
+    assert_eq!(failure(400, &JSON, &result(8)).await, RemoteFailure::Status { status: 400 });
+    assert_eq!(failure(400, &JSON, &note(1)).await, RemoteFailure::Status { status: 400 });
 }
 
 // checks 117
 #[tokio::test]
 async fn missing_rights_are_told_whatever_the_body_says() {
     for status in [401, 403] {
-        assert_eq!(failure(status, &[], "").await, Failure::Unauthorized { status });
-        assert_eq!(failure(status, &JSON, REFUSAL).await, Failure::Unauthorized { status });
+        assert_eq!(failure(status, &[], "").await, RemoteFailure::Unauthorized { status });
+        assert_eq!(failure(status, &JSON, REFUSAL).await, RemoteFailure::Unauthorized { status });
     }
 }
 
@@ -54,7 +54,7 @@ async fn an_error_in_the_body_says_more_than_the_status() {
         assert_eq!(shown(outcome(200, &JSON, &nameless).await), format!("7: {nameless}"));
     }
     let long = REFUSAL.replace("no", &"x".repeat(100 << 10));
-    assert_eq!(failure(400, &JSON, &long).await, Failure::Status { status: 400 });
+    assert_eq!(failure(400, &JSON, &long).await, RemoteFailure::Status { status: 400 });
 }
 
 #[tokio::test]
@@ -73,7 +73,7 @@ async fn an_answer_that_is_none_is_told() {
         (200, &JSON[..], "[]", "does not answer"),
     ] {
         match failure(status, headers, body).await {
-            Failure::NotMcp { why } => assert!(why.contains(expected), "{why}"),
+            RemoteFailure::NotMcp { why } => assert!(why.contains(expected), "{why}"),
             other => panic!("{other:?}"),
         }
     }
@@ -84,7 +84,7 @@ async fn an_answer_to_another_request_is_no_answer() {
     let mut bench = Bench::start().await;
     bench.remote.send(call(7));
     bench.asked().await.json(&result(8)).await;
-    assert!(matches!(bench.failure().await, (7, Failure::NotMcp { .. })));
+    assert!(matches!(bench.failure().await, (7, RemoteFailure::NotMcp { .. })));
     bench.remote.send(call(7));
     let flow = bench.asked().await.events();
     flow.event(&result(8)).await;
@@ -98,12 +98,12 @@ async fn a_response_that_breaks_off_is_told() {
     let mut bench = Bench::start().await;
     bench.remote.send(call(7));
     drop(bench.asked().await);
-    assert_eq!(bench.failure().await, (7, Failure::Cut));
+    assert_eq!(bench.failure().await, (7, RemoteFailure::Cut));
     bench.remote.send(call(8));
     let flow = bench.asked().await.begin(200, &JSON);
     flow.push("{").await;
     flow.cut().await;
-    assert_eq!(bench.failure().await, (8, Failure::Cut));
+    assert_eq!(bench.failure().await, (8, RemoteFailure::Cut));
     bench.silence().await;
 }
 
@@ -112,10 +112,10 @@ async fn a_server_that_is_not_there_is_told() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     drop(listener);
-    let mut remote = Remote::open(target(&url));
+    let mut remote = RemoteConnection::open(target(&url));
     remote.send(call(7));
     match within("a failure", remote.next()).await {
-        Arrival::Failed { id: 7, failure: Failure::Unreachable { why } } => {
+        RemoteEvent::Failed { id: 7, failure: RemoteFailure::Unreachable { why } } => {
             assert!(why.contains("refused"), "{why}");
             assert!(!why.contains("127.0.0.1"), "{why}");
         }
@@ -127,7 +127,7 @@ async fn a_server_that_is_not_there_is_told() {
 async fn a_server_that_speaks_no_http_is_told() {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
-    let mut remote = Remote::open(target(&url));
+    let mut remote = RemoteConnection::open(target(&url));
     remote.send(call(7));
     let greeting = async {
         let (socket, _) = listener.accept().await.unwrap();
@@ -136,7 +136,7 @@ async fn a_server_that_speaks_no_http_is_told() {
         socket
     };
     let (arrival, _socket) = tokio::join!(within("a failure", remote.next()), greeting);
-    assert!(matches!(arrival, Arrival::Failed { id: 7, failure: Failure::NotMcp { .. } }), "{arrival:?}");
+    assert!(matches!(arrival, RemoteEvent::Failed { id: 7, failure: RemoteFailure::NotMcp { .. } }), "{arrival:?}");
 }
 
 #[tokio::test]
@@ -177,11 +177,11 @@ async fn a_redirect_within_the_origin_is_followed() {
 async fn a_redirect_that_would_change_the_request_is_not_followed() {
     for status in [301, 302, 303] {
         match failure(status, &[("location", "/other?token=x")], "").await {
-            Failure::Redirected { to } => assert!(to.ends_with("/other"), "{to}"),
+            RemoteFailure::Redirected { to } => assert!(to.ends_with("/other"), "{to}"),
             other => panic!("{other:?}"),
         }
     }
-    assert_eq!(failure(304, &[], "").await, Failure::Status { status: 304 });
+    assert_eq!(failure(304, &[], "").await, RemoteFailure::Status { status: 304 });
 }
 
 #[tokio::test]
@@ -189,7 +189,7 @@ async fn a_redirect_to_another_origin_is_not_followed() {
     let mut other = Server::start().await;
     for status in [307, 308, 302] {
         let to = failure(status, &[("location", &other.url)], "").await;
-        assert_eq!(to, Failure::Redirected { to: other.url.clone() });
+        assert_eq!(to, RemoteFailure::Redirected { to: other.url.clone() });
     }
     assert!(other.asked.try_recv().is_err());
     assert_eq!(other.connections(), 0);
@@ -202,7 +202,7 @@ async fn redirects_in_circles_end() {
     for _ in 0..4 {
         bench.asked().await.answer(307, &[("location", "/mcp")], "").await;
     }
-    assert!(matches!(bench.failure().await, (7, Failure::Redirected { .. })));
+    assert!(matches!(bench.failure().await, (7, RemoteFailure::Redirected { .. })));
     bench.silence().await;
 }
 
@@ -210,7 +210,7 @@ async fn redirects_in_circles_end() {
 fn addresses_and_headers_that_cannot_work_are_refused() {
     let new = |url: &str, headers: &[(&str, &str)]| {
         let headers = headers.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
-        Target::new(url, headers, None, LIMIT).err().map(|error| error.to_string())
+        RemoteTarget::new(url, headers, None, LIMIT).err().map(|error| error.to_string())
     };
     assert_eq!(new("http://h/mcp", &[("X-A", "b")]), None);
     for url in ["", "/mcp", "h:1", "ftp://h/", "http:///", "http://u:secret@h/", "http://h /"] {

@@ -10,7 +10,7 @@ async fn configured() -> Bench {
 
 async fn ended(bench: &mut Bench) -> String {
     match bench.arrival().await {
-        Arrival::Ended { why } => why,
+        RemoteEvent::Ended { why } => why,
         other => panic!("{other:?}"),
     }
 }
@@ -119,9 +119,9 @@ async fn a_post_that_fails_fails_its_request() {
     let flow = bench.asked().await.events();
     flow.push("event: endpoint\ndata: /m\n\n").await;
     for (status, failure) in [
-        (500, Failure::Status { status: 500 }),
-        (404, Failure::Status { status: 404 }),
-        (401, Failure::Unauthorized { status: 401 }),
+        (500, RemoteFailure::Status { status: 500 }),
+        (404, RemoteFailure::Status { status: 404 }),
+        (401, RemoteFailure::Unauthorized { status: 401 }),
     ] {
         bench.remote.send(call(2));
         bench.asked().await.status(status).await;
@@ -129,7 +129,7 @@ async fn a_post_that_fails_fails_its_request() {
     }
     bench.remote.send(call(3));
     drop(bench.asked().await);
-    assert_eq!(bench.failure().await, (3, Failure::Cut));
+    assert_eq!(bench.failure().await, (3, RemoteFailure::Cut));
     bench.silence().await;
 }
 
@@ -139,7 +139,7 @@ async fn there_is_no_modern_era_here() {
     let flow = bench.asked().await.events();
     for discover in [message(r#"{"jsonrpc":"2.0","id":7,"method":"server/discover","params":{}}"#), modern_call(7)] {
         bench.remote.send(discover);
-        assert_eq!(bench.failure().await, (7, Failure::Status { status: 405 }));
+        assert_eq!(bench.failure().await, (7, RemoteFailure::Status { status: 405 }));
     }
     flow.push("event: endpoint\ndata: /m\n\n").await;
     bench.silence().await;
@@ -162,12 +162,15 @@ async fn a_server_that_refuses_initialize_may_speak_the_older_transport() {
         assert_eq!(bench.shown().await, format!("-: {}", result(1)));
         assert_eq!(bench.remote.target.transport(), Some(Transport::Sse));
         // The next one knows, and so does who asks it for the modern era.
-        let mut next = Remote::open(bench.remote.target.clone());
+        let mut next = RemoteConnection::open(bench.remote.target.clone());
         next.send(message(r#"{"jsonrpc":"2.0","id":7,"method":"server/discover"}"#));
         let arrival = within("a refusal", next.next()).await;
         bench.remote = next;
         assert_eq!(bench.asked().await.line(), "GET /mcp");
-        assert!(matches!(arrival, Arrival::Failed { id: 7, failure: Failure::Status { status: 405 } }), "{arrival:?}");
+        assert!(
+            matches!(arrival, RemoteEvent::Failed { id: 7, failure: RemoteFailure::Status { status: 405 } }),
+            "{arrival:?}"
+        );
     }
 }
 
@@ -176,12 +179,12 @@ async fn what_was_found_out_is_forgotten_when_it_is_no_longer_so() {
     let mut bench = Bench::start().await;
     bench.remote.target.found(Transport::Sse);
     for (status, then) in [(503, Some(Transport::Sse)), (405, None)] {
-        bench.remote = Remote::open(bench.remote.target.clone());
+        bench.remote = RemoteConnection::open(bench.remote.target.clone());
         bench.asked().await.status(status).await;
         ended(&mut bench).await;
         assert_eq!(bench.remote.target.transport(), then);
     }
-    bench.remote = Remote::open(bench.remote.target.clone());
+    bench.remote = RemoteConnection::open(bench.remote.target.clone());
     bench.remote.send(message(INITIALIZE));
     assert_eq!(bench.asked().await.line(), "POST /mcp");
 }
@@ -196,7 +199,7 @@ async fn a_server_that_speaks_neither_gets_the_first_failure_told() {
         assert_eq!(get.line(), "GET /mcp");
         get.status(405).await;
         if body.is_empty() {
-            assert_eq!(bench.failure().await, (1, Failure::Status { status: 400 }));
+            assert_eq!(bench.failure().await, (1, RemoteFailure::Status { status: 400 }));
         } else {
             assert_eq!(bench.shown().await, format!("1: {body}"));
         }
@@ -222,6 +225,6 @@ async fn other_failures_say_nothing_about_the_transport() {
     let mut bench = Bench::with(server, target);
     bench.remote.send(message(INITIALIZE));
     bench.asked().await.status(404).await;
-    assert_eq!(bench.failure().await, (1, Failure::Status { status: 404 }));
+    assert_eq!(bench.failure().await, (1, RemoteFailure::Status { status: 404 }));
     bench.silence().await;
 }

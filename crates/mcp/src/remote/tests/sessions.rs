@@ -69,7 +69,7 @@ async fn a_server_without_sessions_is_sent_none() {
     assert_eq!(asked.header("mcp-protocol-version"), Some("2025-06-18"));
     asked.status(404).await;
     // There is no session that it could be about.
-    assert_eq!(bench.failure().await, (2, Failure::Status { status: 404 }));
+    assert_eq!(bench.failure().await, (2, RemoteFailure::Status { status: 404 }));
     let Bench { remote, mut server, .. } = bench;
     drop(remote);
     assert!(timeout(A_WHILE, server.asked.recv()).await.is_err(), "there is nothing to delete");
@@ -153,7 +153,7 @@ async fn a_lost_session_is_told_with_what_was_not_processed() {
     bench.remote.send(message(&note(1)));
     bench.asked().await.status(404).await;
     let lost = |arrival| match arrival {
-        Arrival::SessionLost { message: Some(message) } => String::from_utf8(message.bytes().to_vec()).unwrap(),
+        RemoteEvent::SessionLost { message: Some(message) } => String::from_utf8(message.bytes().to_vec()).unwrap(),
         other => panic!("{other:?}"),
     };
     assert_eq!(lost(bench.arrival().await), note(1));
@@ -172,7 +172,7 @@ async fn a_lost_session_is_told_with_what_was_not_processed() {
     let asked = bench.asked().await;
     assert_eq!(asked.header("mcp-session-id"), Some("s2"));
     asked.status(400).await;
-    assert_eq!(bench.failure().await, (4, Failure::Status { status: 400 }));
+    assert_eq!(bench.failure().await, (4, RemoteFailure::Status { status: 400 }));
 }
 
 #[tokio::test]
@@ -186,7 +186,7 @@ async fn what_waits_for_a_session_is_lost_with_it() {
     bench.asked().await.status(404).await;
     for expected in [INITIALIZED.as_bytes(), &call(2).bytes()[..]] {
         match bench.arrival().await {
-            Arrival::SessionLost { message: Some(message) } => assert_eq!(&message.bytes()[..], expected),
+            RemoteEvent::SessionLost { message: Some(message) } => assert_eq!(&message.bytes()[..], expected),
             other => panic!("{other:?}"),
         }
     }
@@ -225,7 +225,7 @@ async fn messages_that_wait_are_bounded() {
     for id in [room + 1, room + 2] {
         let (refused, failure) = bench.failure().await;
         assert_eq!(refused, id);
-        assert!(matches!(failure, Failure::Unreachable { why } if why.contains("too many")));
+        assert!(matches!(failure, RemoteFailure::Unreachable { why } if why.contains("too many")));
     }
     // One refusal is not the end of it, and answers of ours are not refused: requests may wait for them.
     bench.remote.send(cancelled(1));

@@ -105,7 +105,7 @@ async fn a_stream_without_ids_cannot_be_resumed_and_nothing_is_sent_again() {
         } else {
             drop(flow);
         }
-        assert_eq!(bench.failure().await, (id, Failure::Cut));
+        assert_eq!(bench.failure().await, (id, RemoteFailure::Cut));
         bench.silence().await;
     }
 }
@@ -115,7 +115,7 @@ async fn a_stream_of_the_modern_era_is_never_resumed() {
     let mut bench = Bench::start().await;
     bench.remote.send(modern_call(7));
     bench.asked().await.events().push("retry: 1\nid: 1\ndata:\n\n").await;
-    assert_eq!(bench.failure().await, (7, Failure::Cut));
+    assert_eq!(bench.failure().await, (7, RemoteFailure::Cut));
     bench.silence().await;
 }
 
@@ -125,7 +125,7 @@ async fn a_resume_that_is_refused_ends_the_request() {
     bench.remote.send(call(7));
     bench.asked().await.events().push("retry: 1\nid: 1\ndata:\n\n").await;
     bench.asked().await.status(405).await;
-    assert_eq!(bench.failure().await, (7, Failure::Cut));
+    assert_eq!(bench.failure().await, (7, RemoteFailure::Cut));
     bench.silence().await;
 }
 
@@ -140,7 +140,7 @@ async fn a_resume_that_fails_too_often_ends_the_request() {
         // Cut off without a word.
         drop(again);
     }
-    assert_eq!(bench.failure().await, (7, Failure::Cut));
+    assert_eq!(bench.failure().await, (7, RemoteFailure::Cut));
     bench.silence().await;
 }
 
@@ -159,7 +159,7 @@ async fn a_body_over_the_limit_is_not_read() {
                 break;
             }
         }
-        assert_eq!(bench.failure().await, (id, Failure::TooLarge { limit: LIMIT }));
+        assert_eq!(bench.failure().await, (id, RemoteFailure::TooLarge { limit: LIMIT }));
         flow.hung_up().await;
     }
     let exact = format!(r#"{{"jsonrpc":"2.0","id":3,"result":"{}"}}"#, "x".repeat(LIMIT - 36));
@@ -188,7 +188,7 @@ async fn an_event_of_100_mb_ends_its_request_and_is_not_read() {
     // What lies in sockets and queues between the two was written, but nobody had to keep it.
     let written = bench.driving(write_event(&flow, 100 << 20)).await;
     assert!(written < 32 << 20, "{written} bytes were read");
-    assert_eq!(bench.failure().await, (7, Failure::TooLarge { limit: LIMIT }));
+    assert_eq!(bench.failure().await, (7, RemoteFailure::TooLarge { limit: LIMIT }));
     bench.driving(flow.hung_up()).await;
 }
 
@@ -208,7 +208,7 @@ async fn an_event_of_100_mb_on_the_stream_of_a_session_is_skipped() {
     // It may be told of more than once: it is not known how long it will be.
     loop {
         match bench.arrival().await {
-            Arrival::Message { about: None, frame: Frame::TooLong { .. } } => {}
+            RemoteEvent::Message { about: None, frame: Frame::TooLong { .. } } => {}
             other => break assert_eq!(shown(other), format!("-: {}", note(1))),
         }
     }
@@ -235,7 +235,7 @@ async fn an_event_that_never_ends_is_not_waited_for() {
     while written < 2 * LIMIT && flow.push(&many).await {
         written += many.len();
     }
-    assert_eq!(bench.failure().await, (7, Failure::TooLarge { limit: LIMIT }));
+    assert_eq!(bench.failure().await, (7, RemoteFailure::TooLarge { limit: LIMIT }));
     bench.driving(flow.hung_up()).await;
 }
 

@@ -34,13 +34,13 @@ async fn start() -> Server {
     server
 }
 
-fn trusting(url: &str, authorities: &[&str]) -> Arc<Target> {
+fn trusting(url: &str, authorities: &[&str]) -> Arc<RemoteTarget> {
     let mut roots = RootCertStore::empty();
     for authority in authorities {
         roots.add(CertificateDer::from_pem_slice(authority.as_bytes()).unwrap()).unwrap();
     }
     let tls = target::tls().unwrap().with_root_certificates(roots).with_no_client_auth();
-    Arc::new(Target::with_tls(url.parse().unwrap(), Vec::new(), None, LIMIT, Arc::new(tls)).unwrap())
+    Arc::new(RemoteTarget::with_tls(url.parse().unwrap(), Vec::new(), None, LIMIT, Arc::new(tls)).unwrap())
 }
 
 #[tokio::test]
@@ -65,7 +65,7 @@ async fn a_certificate_that_nobody_vouches_for_is_refused() {
     let mut bench = Bench::with(server, target);
     bench.remote.send(call(7));
     match bench.failure().await {
-        (7, Failure::Unreachable { why }) => assert!(why.contains("certificate"), "{why}"),
+        (7, RemoteFailure::Unreachable { why }) => assert!(why.contains("certificate"), "{why}"),
         other => panic!("{other:?}"),
     }
 }

@@ -26,11 +26,11 @@ use tokio_tungstenite::{
 
 use super::{
     super::{
-        Allowed, Probe, Rung, WakeAdapter,
-        secret::Secrets,
+        ProbeOutcome, RingOutcome, WakeAdapter, WakeSettings,
+        secret::PointedSecrets,
         tests::{TEXT, bell, contact, failed, rung},
     },
-    CodexAppServer,
+    CodexAdapter,
 };
 
 /// What the server does to whoever comes.
@@ -154,21 +154,21 @@ async fn serve(
     }
 }
 
-fn adapter() -> CodexAppServer {
-    CodexAppServer::new(Secrets::new(&Allowed::default()))
+fn adapter() -> CodexAdapter {
+    CodexAdapter::new(PointedSecrets::new(&WakeSettings::default()))
 }
 
 /// One that may use the file that this agent points to.
-fn adapter_for(told: &Value) -> CodexAppServer {
-    CodexAppServer::new(Secrets::new(&allowed_for(told)))
+fn adapter_for(told: &Value) -> CodexAdapter {
+    CodexAdapter::new(PointedSecrets::new(&allowed_for(told)))
 }
 
-fn allowed_for(told: &Value) -> Allowed {
+fn allowed_for(told: &Value) -> WakeSettings {
     let listed = told["token_file"].as_str().map(|file| ("codex".to_owned(), format!("file:{file}")));
-    Allowed { secrets: listed.into_iter().collect(), ..Allowed::default() }
+    WakeSettings { secrets: listed.into_iter().collect(), ..WakeSettings::default() }
 }
 
-async fn ring(told: &Value) -> Rung {
+async fn ring(told: &Value) -> RingOutcome {
     rung(&adapter_for(told), told).await
 }
 
@@ -185,14 +185,14 @@ async fn a_token_file_that_the_persons_config_does_not_list_is_neither_taken_nor
     assert!(server.methods().is_empty(), "nothing was sent");
     adapter_for(&told).check(&told).unwrap();
     let named = json!({ "url": server.url, "thread": "t-1", "secret": "codex" });
-    assert_eq!(rung(&adapter_for(&told), &named).await, Rung::Rang);
+    assert_eq!(rung(&adapter_for(&told), &named).await, RingOutcome::Rang);
     assert!(!server.methods().is_empty());
 }
 
 #[tokio::test]
 async fn an_idle_thread_gets_a_turn_with_the_bell_and_nothing_else() {
     let server = Server::start(Mood::Idle).await;
-    assert_eq!(ring(&server.told()).await, Rung::Rang);
+    assert_eq!(ring(&server.told()).await, RingOutcome::Rang);
     assert_eq!(server.methods(), ["initialize", "initialized", "thread/read", "turn/start"]);
     assert_eq!(server.last()["params"], json!({ "threadId": "t-1", "input": [{ "type": "text", "text": TEXT }] }));
 }
@@ -200,7 +200,7 @@ async fn an_idle_thread_gets_a_turn_with_the_bell_and_nothing_else() {
 #[tokio::test]
 async fn an_active_turn_is_steered() {
     let server = Server::start(Mood::Active).await;
-    assert_eq!(ring(&server.told()).await, Rung::Rang);
+    assert_eq!(ring(&server.told()).await, RingOutcome::Rang);
     assert_eq!(server.methods()[2..], ["thread/read", "thread/turns/list", "turn/steer"]);
     assert_eq!(server.last()["params"]["expectedTurnId"], "turn-9");
     assert_eq!(server.last()["params"]["input"][0]["text"], TEXT);
@@ -209,7 +209,7 @@ async fn an_active_turn_is_steered() {
 #[tokio::test]
 async fn a_turn_that_ends_while_it_is_steered_is_followed_by_one_of_ours() {
     let server = Server::start(Mood::Ending).await;
-    assert_eq!(ring(&server.told()).await, Rung::Rang);
+    assert_eq!(ring(&server.told()).await, RingOutcome::Rang);
     assert_eq!(server.methods()[4..], ["turn/steer", "turn/start"]);
 }
 
@@ -218,7 +218,7 @@ async fn a_thread_that_nobody_has_open_is_left_alone() {
     for mood in [Mood::Unknown, Mood::NotLoaded] {
         let server = Server::start(mood).await;
         let rung = ring(&server.told()).await;
-        assert!(matches!(&rung, Rung::Uncaptured(why) if why.contains("codex --remote")), "{rung:?}");
+        assert!(matches!(&rung, RingOutcome::Uncaptured(why) if why.contains("codex --remote")), "{rung:?}");
         assert_eq!(server.methods()[2..], ["thread/read"], "it is not resumed");
     }
 }
@@ -228,22 +228,22 @@ async fn the_only_thread_need_not_be_named() {
     let server = Server::start(Mood::Idle).await;
     let mut told = server.told();
     told.as_object_mut().unwrap().remove("thread");
-    assert_eq!(ring(&told).await, Rung::Rang);
+    assert_eq!(ring(&told).await, RingOutcome::Rang);
     assert_eq!(server.last()["params"]["threadId"], "t-1");
     let crowded = Server::start(Mood::Crowded).await;
     told["url"] = json!(crowded.url);
-    assert!(matches!(ring(&told).await, Rung::Uncaptured(why) if why.contains("several threads")));
+    assert!(matches!(ring(&told).await, RingOutcome::Uncaptured(why) if why.contains("several threads")));
 }
 
 #[tokio::test]
 async fn a_probe_starts_no_turn() {
     let server = Server::start(Mood::Active).await;
     let adapter = adapter_for(&server.told());
-    assert_eq!(adapter.probe(&contact(&adapter, &server.told())).await, Probe::There);
+    assert_eq!(adapter.probe(&contact(&adapter, &server.told())).await, ProbeOutcome::There);
     assert_eq!(server.methods(), ["initialize", "initialized", "thread/read"]);
     let gone = Server::start(Mood::NotLoaded).await;
     let adapter = adapter_for(&gone.told());
-    assert!(matches!(adapter.probe(&contact(&adapter, &gone.told())).await, Probe::Absent(_)));
+    assert!(matches!(adapter.probe(&contact(&adapter, &gone.told())).await, ProbeOutcome::Absent(_)));
 }
 
 #[tokio::test]
@@ -280,7 +280,7 @@ async fn nothing_of_prisms_own_is_a_token() {
     let server = Server::start(Mood::Idle).await;
     let told = server.told();
     let home = server.folder.path().to_owned();
-    let adapter = CodexAppServer::new(Secrets::new(&Allowed { home, ..allowed_for(&told) }));
+    let adapter = CodexAdapter::new(PointedSecrets::new(&WakeSettings { home, ..allowed_for(&told) }));
     let why = failed(adapter.ring(&contact(&adapter, &told), &bell()).await);
     assert!(why.contains("Prism's own folder"), "{why}");
 }
@@ -317,7 +317,7 @@ async fn what_is_no_websocket_is_a_failure() {
 #[tokio::test]
 async fn a_server_that_says_nothing_costs_no_more_than_the_deadline() {
     let server = Server::start(Mood::Silent).await;
-    let adapter = CodexAppServer { deadline: Duration::from_millis(50), ..adapter_for(&server.told()) };
+    let adapter = CodexAdapter { deadline: Duration::from_millis(50), ..adapter_for(&server.told()) };
     let why = failed(adapter.ring(&contact(&adapter, &server.told()), &bell()).await);
     assert!(why.contains("within 50ms"), "{why}");
 }
@@ -326,9 +326,9 @@ async fn a_server_that_says_nothing_costs_no_more_than_the_deadline() {
 #[tokio::test]
 async fn of_a_turn_that_is_not_answered_in_time_nobody_knows() {
     let server = Server::start(Mood::Slow).await;
-    let adapter = CodexAppServer { deadline: Duration::from_secs(1), ..adapter_for(&server.told()) };
+    let adapter = CodexAdapter { deadline: Duration::from_secs(1), ..adapter_for(&server.told()) };
     let rung = adapter.ring(&contact(&adapter, &server.told()), &bell()).await;
-    assert!(matches!(&rung, Rung::Unanswered(why) if why.contains("within 1s")), "{rung:?}");
+    assert!(matches!(&rung, RingOutcome::Unanswered(why) if why.contains("within 1s")), "{rung:?}");
     assert_eq!(server.last()["method"], "turn/start");
 }
 
@@ -345,6 +345,6 @@ async fn a_server_on_a_unix_socket_is_as_good() {
     });
     let token = write(&folder.path().join("token"), "right", 0o600);
     let told = json!({ "url": format!("unix://{}", path.display()), "thread": "t-1", "token_file": token });
-    assert_eq!(ring(&told).await, Rung::Rang);
+    assert_eq!(ring(&told).await, RingOutcome::Rang);
     assert_eq!(asked.lock().unwrap().last().unwrap()["method"], "turn/start");
 }

@@ -7,10 +7,10 @@ use tempfile::TempDir;
 
 use super::{
     super::{
-        Allowed, Bell, Probe, Rung, WakeAdapter,
+        ProbeOutcome, RingOutcome, WakeAdapter, WakeBell, WakeSettings,
         tests::{agent, bell},
     },
-    Desktop,
+    DesktopAdapter,
 };
 use prism_config::Env;
 
@@ -24,12 +24,12 @@ fn screen(last_line: &str) -> TempDir {
     folder
 }
 
-fn desktop(path: &FilePath, bus: &str) -> Desktop {
+fn desktop(path: &FilePath, bus: &str) -> DesktopAdapter {
     let env = Env::from([("PATH", path.to_str().unwrap()), ("DBUS_SESSION_BUS_ADDRESS", bus)]);
-    Desktop::new(&Allowed { desktop: true, env, ..Allowed::default() })
+    DesktopAdapter::new(&WakeSettings { desktop: true, env, ..WakeSettings::default() })
 }
 
-async fn ring(desktop: &Desktop, bell: &Bell) -> Rung {
+async fn ring(desktop: &DesktopAdapter, bell: &WakeBell) -> RingOutcome {
     desktop.ring(&desktop.attach(&agent("cursor", json!({}))).unwrap(), bell).await
 }
 
@@ -38,9 +38,9 @@ async fn the_person_is_told_who_and_what_kind_and_no_more() {
     let screen = screen("exit 0");
     let desktop = desktop(screen.path(), "unix:path=/bus");
     let contact = desktop.attach(&agent("cursor", json!({}))).unwrap();
-    assert_eq!(desktop.probe(&contact).await, Probe::There);
+    assert_eq!(desktop.probe(&contact).await, ProbeOutcome::There);
     assert!(!screen.path().join("told").exists(), "a probe shows nothing");
-    assert_eq!(ring(&desktop, &Bell { sender: "a<b>&".into(), ..bell() }).await, Rung::Rang);
+    assert_eq!(ring(&desktop, &WakeBell { sender: "a<b>&".into(), ..bell() }).await, RingOutcome::Rang);
     let told = fs::read_to_string(screen.path().join("told")).unwrap();
     assert_eq!(
         told,
@@ -53,20 +53,20 @@ async fn the_person_is_told_who_and_what_kind_and_no_more() {
 async fn a_daemon_without_a_screen_says_what_is_missing() {
     let screen = screen("exit 0");
     let rung = ring(&desktop(screen.path(), ""), &bell()).await;
-    assert!(matches!(&rung, Rung::Uncaptured(why) if why.contains("session bus")), "{rung:?}");
+    assert!(matches!(&rung, RingOutcome::Uncaptured(why) if why.contains("session bus")), "{rung:?}");
     let empty = tempfile::tempdir().unwrap();
     let rung = ring(&desktop(empty.path(), "unix:path=/bus"), &bell()).await;
-    assert!(matches!(&rung, Rung::Uncaptured(why) if why.contains("no notify-send")), "{rung:?}");
+    assert!(matches!(&rung, RingOutcome::Uncaptured(why) if why.contains("no notify-send")), "{rung:?}");
 }
 
 #[tokio::test]
 async fn a_notice_that_fails_is_a_failure() {
     let screen = screen("exit 1");
     let rung = ring(&desktop(screen.path(), "unix:path=/bus"), &bell()).await;
-    assert!(matches!(&rung, Rung::SendFailed(why) if why.contains("try notify-send")), "{rung:?}");
+    assert!(matches!(&rung, RingOutcome::SendFailed(why) if why.contains("try notify-send")), "{rung:?}");
 }
 
 #[test]
 fn nobody_is_told_who_has_not_asked_for_it() {
-    assert!(Desktop::new(&Allowed::default()).attach(&agent("cursor", json!({}))).is_none());
+    assert!(DesktopAdapter::new(&WakeSettings::default()).attach(&agent("cursor", json!({}))).is_none());
 }

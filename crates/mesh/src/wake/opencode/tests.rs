@@ -20,11 +20,11 @@ use tokio::net::TcpListener;
 
 use super::{
     super::{
-        Allowed, Probe, Rung, WakeAdapter,
-        secret::Secrets,
+        ProbeOutcome, RingOutcome, WakeAdapter, WakeSettings,
+        secret::PointedSecrets,
         tests::{TEXT, bell, contact, failed, rung},
     },
-    Opencode, base64,
+    OpencodeAdapter, base64,
 };
 use prism_config::Env;
 
@@ -102,21 +102,21 @@ async fn serve(request: Request<Incoming>, mood: Mood, asked: Asked) -> io::Resu
     }
 }
 
-fn adapter() -> Opencode {
+fn adapter() -> OpencodeAdapter {
     let env = Env::from([("OPENCODE_SERVER_PASSWORD", "pass:word"), ("OPENCODE_OTHER", "wr0ng")]);
     let listed = ["OPENCODE_SERVER_PASSWORD", "OPENCODE_OTHER", "OPENCODE_UNSET"];
     let secrets = listed.map(|name| (name.to_lowercase(), format!("env:{name}")));
-    Opencode::new(Secrets::new(&Allowed { env, secrets: secrets.into(), ..Allowed::default() }))
+    OpencodeAdapter::new(PointedSecrets::new(&WakeSettings { env, secrets: secrets.into(), ..WakeSettings::default() }))
 }
 
-async fn ring(told: &Value) -> Rung {
+async fn ring(told: &Value) -> RingOutcome {
     rung(&adapter(), told).await
 }
 
 #[tokio::test]
 async fn a_session_is_prompted_with_the_bell_as_the_agent_and_model_that_it_has() {
     let server = Server::start(Mood::Good).await;
-    assert_eq!(ring(&server.told()).await, Rung::Rang);
+    assert_eq!(ring(&server.told()).await, RingOutcome::Rang);
     assert_eq!(server.paths(), ["GET /session/ses_1", "POST /session/ses_1/prompt_async"]);
     assert_eq!(
         server.asked.lock().unwrap()[1].1,
@@ -130,7 +130,7 @@ async fn a_session_without_a_history_is_prompted_as_it_is() {
     let server = Server::start(Mood::Good).await;
     let mut told = server.told();
     told["session"] = json!("ses_new");
-    assert_eq!(ring(&told).await, Rung::Rang);
+    assert_eq!(ring(&told).await, RingOutcome::Rang);
     assert_eq!(server.asked.lock().unwrap()[1].1, json!({ "parts": [{ "type": "text", "text": TEXT }] }));
 }
 
@@ -138,10 +138,10 @@ async fn a_session_without_a_history_is_prompted_as_it_is() {
 async fn a_probe_prompts_nobody() {
     let server = Server::start(Mood::Good).await;
     let adapter = adapter();
-    assert_eq!(adapter.probe(&contact(&adapter, &server.told())).await, Probe::There);
+    assert_eq!(adapter.probe(&contact(&adapter, &server.told())).await, ProbeOutcome::There);
     let mut told = server.told();
     told["session"] = json!("ses_nope");
-    assert!(matches!(adapter.probe(&contact(&adapter, &told)).await, Probe::Absent(_)));
+    assert!(matches!(adapter.probe(&contact(&adapter, &told)).await, ProbeOutcome::Absent(_)));
     assert_eq!(server.paths(), ["GET /session/ses_1", "GET /session/ses_nope"]);
 }
 
@@ -150,7 +150,7 @@ async fn a_session_that_is_not_there_is_nobody() {
     let server = Server::start(Mood::Good).await;
     let mut told = server.told();
     told["session"] = json!("ses_nope");
-    assert!(matches!(ring(&told).await, Rung::Uncaptured(why) if why.contains("wake.opencode.session")));
+    assert!(matches!(ring(&told).await, RingOutcome::Uncaptured(why) if why.contains("wake.opencode.session")));
 }
 
 #[tokio::test]
@@ -175,12 +175,13 @@ async fn a_password_may_be_in_a_file() {
     fs::write(&file, "pass:word\n").unwrap();
     fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).unwrap();
     let listed = BTreeMap::from([("mine".to_owned(), format!("file:{}", file.display()))]);
-    let adapter = Opencode::new(Secrets::new(&Allowed { secrets: listed, ..Allowed::default() }));
+    let adapter =
+        OpencodeAdapter::new(PointedSecrets::new(&WakeSettings { secrets: listed, ..WakeSettings::default() }));
     for (key, value) in [("password_file", json!(file)), ("secret", json!("mine"))] {
         let mut told = json!({ "url": server.url, "session": "ses_1" });
         told[key] = value;
         adapter.check(&told).unwrap();
-        assert_eq!(adapter.ring(&contact(&adapter, &told), &bell()).await, Rung::Rang, "{key}");
+        assert_eq!(adapter.ring(&contact(&adapter, &told), &bell()).await, RingOutcome::Rang, "{key}");
     }
 }
 
@@ -204,7 +205,7 @@ async fn what_the_persons_config_does_not_list_is_neither_taken_nor_sent() {
         // One that an earlier Prism has taken up.
         let listed = [("vault", format!("file:{}", file.display())), ("NAME", "env:OPENCODE_HIDDEN".to_owned())];
         let secrets = listed.map(|(name, listed)| (name.to_owned(), listed)).into();
-        let lenient = Opencode::new(Secrets::new(&Allowed { secrets, ..Allowed::default() }));
+        let lenient = OpencodeAdapter::new(PointedSecrets::new(&WakeSettings { secrets, ..WakeSettings::default() }));
         let kept = contact(&lenient, &told);
         assert!(failed(adapter().ring(&kept, &bell()).await).contains("does not list"), "{key}");
     }
@@ -234,7 +235,7 @@ async fn what_is_no_opencode_is_a_failure() {
 #[tokio::test]
 async fn a_server_that_says_nothing_costs_no_more_than_the_deadline() {
     let server = Server::start(Mood::Silent).await;
-    let adapter = Opencode { deadline: Duration::from_millis(50), ..adapter() };
+    let adapter = OpencodeAdapter { deadline: Duration::from_millis(50), ..adapter() };
     let why = failed(adapter.ring(&contact(&adapter, &server.told()), &bell()).await);
     assert!(why.contains("within 50ms"), "{why}");
     assert!(!server.paths().iter().any(|path| path.starts_with("POST")), "nobody was prompted");
@@ -244,9 +245,9 @@ async fn a_server_that_says_nothing_costs_no_more_than_the_deadline() {
 #[tokio::test]
 async fn of_a_prompt_that_is_not_answered_in_time_nobody_knows() {
     let server = Server::start(Mood::Slow).await;
-    let adapter = Opencode { deadline: Duration::from_secs(1), ..adapter() };
+    let adapter = OpencodeAdapter { deadline: Duration::from_secs(1), ..adapter() };
     let rung = adapter.ring(&contact(&adapter, &server.told()), &bell()).await;
-    assert!(matches!(&rung, Rung::Unanswered(why) if why.contains("within 1s")), "{rung:?}");
+    assert!(matches!(&rung, RingOutcome::Unanswered(why) if why.contains("within 1s")), "{rung:?}");
     assert_eq!(server.paths(), ["GET /session/ses_1", "POST /session/ses_1/prompt_async"]);
 }
 

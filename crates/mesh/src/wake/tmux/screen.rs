@@ -11,14 +11,14 @@ const FRAMES: [char; 4] = ['│', '┃', '|', '▌'];
 
 /// What a pane shows, and where its cursor is.
 #[derive(Debug)]
-pub(super) struct Screen {
-    lines: Vec<Vec<Cell>>,
+pub(super) struct PaneScreen {
+    lines: Vec<Vec<ScreenCell>>,
     column: usize,
     row: usize,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Cell {
+struct ScreenCell {
     letter: char,
     faint: bool,
     reversed: bool,
@@ -26,10 +26,10 @@ struct Cell {
 
 // === impl Screen ===
 
-impl Screen {
+impl PaneScreen {
     pub(super) fn read(captured: &str, column: usize, row: usize) -> Self {
         // Colours go on from one line to the next.
-        let mut style = Cell { letter: ' ', faint: false, reversed: false };
+        let mut style = ScreenCell { letter: ' ', faint: false, reversed: false };
         Self { lines: captured.split('\n').map(|line| cells(line, &mut style)).collect(), column, row }
     }
 
@@ -46,10 +46,11 @@ impl Screen {
     pub(super) fn holds(&self, text: &str) -> bool {
         let above = self.lines.get(..self.row).unwrap_or_default();
         let (before, _) = self.at_cursor();
-        let mut lines: Vec<&[Cell]> = above.iter().map(Vec::as_slice).collect();
+        let mut lines: Vec<&[ScreenCell]> = above.iter().map(Vec::as_slice).collect();
         lines.push(before);
         // From the last line that begins with a sign on, up to the cursor.
-        let begins = |line: &&[Cell]| line.iter().find(|cell| is_ink(cell.letter)).is_some_and(Cell::is_sign);
+        let begins =
+            |line: &&[ScreenCell]| line.iter().find(|cell| is_ink(cell.letter)).is_some_and(ScreenCell::is_sign);
         let Some(first) = lines.iter().rposition(begins) else { return false };
         let shown = lines[first..].iter().copied().flatten().map(|cell| cell.letter).filter(|letter| is_ink(*letter));
         shown.skip(1).eq(text.chars().filter(|letter| is_ink(*letter))) && self.ends_here()
@@ -75,7 +76,7 @@ impl Screen {
     }
 
     /// The line of the cursor, before it and from it on.
-    fn at_cursor(&self) -> (&[Cell], &[Cell]) {
+    fn at_cursor(&self) -> (&[ScreenCell], &[ScreenCell]) {
         let line = self.lines.get(self.row).map(Vec::as_slice).unwrap_or_default();
         line.split_at(self.column.min(line.len()))
     }
@@ -83,7 +84,7 @@ impl Screen {
 
 // === impl Cell ===
 
-impl Cell {
+impl ScreenCell {
     fn is_sign(&self) -> bool {
         SIGNS.contains(&self.letter)
     }
@@ -95,12 +96,12 @@ fn is_ink(letter: char) -> bool {
 }
 
 /// A line without its escapes, each letter with what they said of it.
-fn cells(line: &str, style: &mut Cell) -> Vec<Cell> {
+fn cells(line: &str, style: &mut ScreenCell) -> Vec<ScreenCell> {
     let mut cells = Vec::new();
     let mut letters = line.chars().peekable();
     while let Some(letter) = letters.next() {
         if letter != '\u{1b}' {
-            cells.push(Cell { letter, ..*style });
+            cells.push(ScreenCell { letter, ..*style });
             continue;
         }
         if letters.next_if_eq(&'[').is_none() {
@@ -121,7 +122,7 @@ fn cells(line: &str, style: &mut Cell) -> Vec<Cell> {
 }
 
 /// What a change of colours says of faintness and reversal.
-fn dress(style: &mut Cell, parameters: &str) {
+fn dress(style: &mut ScreenCell, parameters: &str) {
     let mut numbers = parameters.split(';');
     while let Some(number) = numbers.next() {
         match number {
@@ -144,12 +145,12 @@ fn dress(style: &mut Cell, parameters: &str) {
 
 #[cfg(test)]
 mod tests {
-    use super::Screen;
+    use super::PaneScreen;
 
     const RULE: &str = "────────";
 
     fn is_empty(line: &str, below: &str, column: usize) -> bool {
-        Screen::read(&format!("above\n{line}\n{below}\n"), column, 1).is_empty_prompt()
+        PaneScreen::read(&format!("above\n{line}\n{below}\n"), column, 1).is_empty_prompt()
     }
 
     #[test]
@@ -196,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_prompt_holds_a_text_whatever_the_breaks() {
-        let holds = |screen: &str, column, row| Screen::read(screen, column, row).holds("one two three");
+        let holds = |screen: &str, column, row| PaneScreen::read(screen, column, row).holds("one two three");
         assert!(holds("❯ earlier\n❯ one two three\n────", 15, 1));
         assert!(holds("› one two\n  three\n\n  status", 7, 1));
         assert!(holds("│ > one two  │\n│   three    │\n╰──╯", 9, 1));
@@ -209,7 +210,7 @@ mod tests {
 
     #[test]
     fn what_moves_elsewhere_is_no_change() {
-        let screen = |above: &str, line: &str| Screen::read(&format!("{above}\n{line}\n"), 2, 1);
+        let screen = |above: &str, line: &str| PaneScreen::read(&format!("{above}\n{line}\n"), 2, 1);
         assert!(screen("◦ Working", "❯ ").is_as(&screen("• Working", "❯ ")));
         assert!(!screen("", "❯ ").is_as(&screen("", "❯ x")));
     }

@@ -14,10 +14,10 @@ use tempfile::TempDir;
 
 use super::{
     super::{
-        Allowed, Probe, Rung, WakeAdapter,
+        ProbeOutcome, RingOutcome, WakeAdapter, WakeSettings,
         tests::{TEXT, agent, bell},
     },
-    TmuxKeys, Told,
+    PaneVariables, TmuxAdapter,
 };
 use prism_config::Env;
 
@@ -88,10 +88,10 @@ impl Panes {
         }
     }
 
-    async fn ring(&self, adapter: &TmuxKeys) -> Rung {
+    async fn ring(&self, adapter: &TmuxAdapter) -> RingOutcome {
         let told = json!({ "pane": self.pane, "socket": self.socket(), "command": "cat" });
         let contact = adapter.attach(&agent("cat", json!({ "tmux": told }))).unwrap();
-        assert_eq!(adapter.probe(&contact).await, Probe::There);
+        assert_eq!(adapter.probe(&contact).await, ProbeOutcome::There);
         adapter.ring(&contact, &bell()).await
     }
 }
@@ -102,13 +102,13 @@ impl Drop for Panes {
     }
 }
 
-fn adapter() -> TmuxKeys {
-    TmuxKeys::new(&Allowed { tmux: true, env: Env::process(), ..Allowed::default() })
+fn adapter() -> TmuxAdapter {
+    TmuxAdapter::new(&WakeSettings { tmux: true, env: Env::process(), ..WakeSettings::default() })
 }
 
-fn uncaptured(rung: Rung) -> String {
+fn uncaptured(rung: RingOutcome) -> String {
     match rung {
-        Rung::Uncaptured(why) => why.into_owned(),
+        RingOutcome::Uncaptured(why) => why.into_owned(),
         other => panic!("{other:?}"),
     }
 }
@@ -116,7 +116,7 @@ fn uncaptured(rung: Rung) -> String {
 #[tokio::test]
 async fn a_bell_is_typed_at_an_empty_prompt_and_sent() {
     let Some(panes) = Panes::open(r"❯ ") else { return };
-    assert_eq!(panes.ring(&adapter()).await, Rung::Rang);
+    assert_eq!(panes.ring(&adapter()).await, RingOutcome::Rang);
     panes.until(|panes| panes.sent() == format!("{TEXT}\n"));
 }
 
@@ -125,7 +125,7 @@ async fn words_of_the_program_itself_are_no_draft() {
     let Some(panes) = Panes::open(r"› \033[2mAsk me anything\033[0m\r\033[2C") else { return };
     // A terminal does not take faint words away when somebody types over them, as a program would; these are shorter than
     // the bell.
-    assert_eq!(panes.ring(&adapter()).await, Rung::Rang);
+    assert_eq!(panes.ring(&adapter()).await, RingOutcome::Rang);
     panes.until(|panes| panes.sent() == format!("{TEXT}\n"));
 }
 
@@ -160,13 +160,13 @@ async fn nothing_is_typed_into_a_pane_that_is_scrolled_back() {
 #[tokio::test]
 async fn nothing_is_typed_when_something_else_runs_in_the_pane() {
     let Some(panes) = Panes::open(r"❯ ") else { return };
-    let client = Told { pane: panes.pane.clone(), socket: Some(panes.socket()) };
+    let client = PaneVariables { pane: panes.pane.clone(), socket: Some(panes.socket()) };
     let mut facts = super::AgentFacts::clone(&agent("claude_code", json!({})));
     facts.client.tmux = Some(client);
     let adapter = adapter();
     let contact = adapter.attach(&facts.into()).unwrap();
     assert!(uncaptured(adapter.ring(&contact, &bell()).await).contains("runs cat, not claude"));
-    assert!(matches!(adapter.probe(&contact).await, Probe::Absent(_)));
+    assert!(matches!(adapter.probe(&contact).await, ProbeOutcome::Absent(_)));
     assert_eq!(panes.shown(), "❯");
 }
 
@@ -184,8 +184,8 @@ async fn nothing_is_typed_while_somebody_types_there() {
     assert!(uncaptured(panes.ring(&adapter()).await).contains("typed in the agent's pane"));
     assert_eq!(panes.sent(), "");
     // Long after that it would be.
-    let patient = TmuxKeys { quiet: Duration::ZERO, ..adapter() };
-    assert_eq!(panes.ring(&patient).await, Rung::Rang);
+    let patient = TmuxAdapter { quiet: Duration::ZERO, ..adapter() };
+    assert_eq!(panes.ring(&patient).await, RingOutcome::Rang);
     panes.until(|panes| panes.sent() == format!("{TEXT}\n"));
 }
 
@@ -204,7 +204,7 @@ async fn a_pane_that_is_gone_is_nobody() {
 #[test]
 fn keys_are_for_those_who_asked_for_them() {
     let told = json!({ "pane": "%1" });
-    let off = TmuxKeys::new(&Allowed::default());
+    let off = TmuxAdapter::new(&WakeSettings::default());
     assert!(off.check(&told).unwrap_err().contains("switched off"));
     assert!(off.attach(&agent("codex", json!({ "tmux": told }))).is_none());
     let on = adapter();
@@ -216,9 +216,9 @@ fn keys_are_for_those_who_asked_for_them() {
 
 #[test]
 fn the_variables_of_tmux_are_understood() {
-    let told = Told::read("/tmp/tmux-1000/default,4071,0", "%3").unwrap();
+    let told = PaneVariables::read("/tmp/tmux-1000/default,4071,0", "%3").unwrap();
     assert_eq!((told.pane.as_str(), told.socket), ("%3", Some("/tmp/tmux-1000/default".into())));
     for (tmux, pane) in [("", "%3"), ("rel,1,0", "%3"), ("/s,1,0", "3"), ("/s,1,0", "%x"), ("/s,1,0", "")] {
-        assert_eq!(Told::read(tmux, pane), None, "{tmux:?} {pane:?}");
+        assert_eq!(PaneVariables::read(tmux, pane), None, "{tmux:?} {pane:?}");
     }
 }

@@ -96,7 +96,7 @@ fn no_descriptor_leads_out() {
     let proc = FolderHandle::open(Path::new("/proc")).unwrap();
     for path in [format!("self/fd/{}", secret.as_raw_fd()), format!("self/root{}/secret", yard.outside.display())] {
         let refused = proc.open_file(Path::new(&path)).unwrap_err();
-        assert!(matches!(refused, RootError::Linked), "{path}: {refused}");
+        assert!(matches!(refused, FolderError::Linked), "{path}: {refused}");
     }
 }
 
@@ -107,12 +107,12 @@ fn a_root_is_not_reached_through_a_link() {
     let link = yard.granted.join("link");
     symlink(&yard.outside, &link).unwrap();
     for base in [link.clone(), link.join("."), PathBuf::from(format!("/proc/self/root{}", yard.outside.display()))] {
-        assert!(matches!(FolderHandle::open(&base), Err(RootError::Linked)), "{}", base.display());
+        assert!(matches!(FolderHandle::open(&base), Err(FolderError::Linked)), "{}", base.display());
     }
     assert_eq!(real_path(&link).unwrap(), yard.outside);
-    assert!(matches!(FolderHandle::open(Path::new("relative")), Err(RootError::Relative)));
-    assert!(matches!(FolderHandle::open(&yard.outside.join("secret")), Err(RootError::NotAFolder)));
-    assert!(matches!(FolderHandle::open(&yard.granted.join("none")), Err(RootError::NotFound)));
+    assert!(matches!(FolderHandle::open(Path::new("relative")), Err(FolderError::Relative)));
+    assert!(matches!(FolderHandle::open(&yard.outside.join("secret")), Err(FolderError::NotAFolder)));
+    assert!(matches!(FolderHandle::open(&yard.granted.join("none")), Err(FolderError::NotFound)));
 }
 
 //
@@ -122,14 +122,14 @@ fn what_cannot_be_a_path_is_said_to_be_none() {
     yard.write("a", "inside");
     let long_name = "a".repeat(MAX_NAME + 1);
     let long_path = "a/".repeat(MAX_PATH);
-    type Is = fn(&RootError) -> bool;
+    type Is = fn(&FolderError) -> bool;
     let cases: [(&str, Is); 6] = [
-        ("", |error| matches!(error, RootError::Empty)),
-        ("a\0b", |error| matches!(error, RootError::Nul)),
-        ("a\0/../../outside/secret", |error| matches!(error, RootError::Nul)),
-        ("../outside/secret\0.txt", |error| matches!(error, RootError::Nul)),
-        (&long_name, |error| matches!(error, RootError::TooLong)),
-        (&long_path, |error| matches!(error, RootError::TooLong)),
+        ("", |error| matches!(error, FolderError::Empty)),
+        ("a\0b", |error| matches!(error, FolderError::Nul)),
+        ("a\0/../../outside/secret", |error| matches!(error, FolderError::Nul)),
+        ("../outside/secret\0.txt", |error| matches!(error, FolderError::Nul)),
+        (&long_name, |error| matches!(error, FolderError::TooLong)),
+        (&long_path, |error| matches!(error, FolderError::TooLong)),
     ];
     for (path, is_expected) in cases {
         let refused = yard.read(path).unwrap_err();
@@ -138,7 +138,7 @@ fn what_cannot_be_a_path_is_said_to_be_none() {
         assert!(is_expected(&refused), "{refused}");
     }
     for path in [".", "..", "/", "a/.", "a/..", "./", "//"] {
-        assert!(matches!(yard.root.spot(Path::new(path)), Err(RootError::NoName)), "{path}");
+        assert!(matches!(yard.root.spot(Path::new(path)), Err(FolderError::NoName)), "{path}");
     }
     let longest = "b".repeat(MAX_NAME);
     yard.spot(&longest).create(b"fits").unwrap();
@@ -152,11 +152,11 @@ fn spellings_of_a_name_are_different_names() {
     for (name, other) in [("é", "e\u{301}"), ("a", "A"), ("Å", "\u{212B}"), ("ﬁ", "fi"), ("a", "a "), ("a", "а")] {
         yard.write(name, "inside");
         assert_eq!(yard.read(name).unwrap(), "inside");
-        assert!(matches!(yard.read(other), Err(RootError::NotFound)), "{name} {other}");
+        assert!(matches!(yard.read(other), Err(FolderError::NotFound)), "{name} {other}");
     }
     // The granted folder's own name in another spelling is no way in, or out.
     for path in ["../GRANTED/a", "../granted /a", "../ｇranted/a"] {
-        assert!(matches!(yard.read(path), Err(RootError::Outside)), "{path}");
+        assert!(matches!(yard.read(path), Err(FolderError::Outside)), "{path}");
     }
 }
 
@@ -174,7 +174,7 @@ fn a_write_does_not_reach_what_a_hard_link_leads_to() {
     fs::remove_file(&inside).unwrap();
     fs::hard_link(yard.outside.join("secret"), &inside).unwrap();
     yard.write("new", "new");
-    yard.spot("new").rename(&spot, Clobber::Replace).unwrap();
+    yard.spot("new").rename(&spot, RenameMode::Replace).unwrap();
     assert_eq!(yard.text("link"), "new");
     spot.remove(FileKind::File).unwrap();
     yard.assert_untouched("renamed over and removed");
@@ -188,9 +188,9 @@ fn nothing_is_renamed_out_or_in() {
     symlink(&yard.outside, yard.granted.join("link")).unwrap();
     for path in ["../outside/a", "link/a", "link/../../outside/a", yard.outside.join("a").to_str().unwrap()] {
         let refused = yard.root.spot(Path::new(path)).unwrap_err();
-        assert!(matches!(refused, RootError::Outside), "{path}: {refused}");
+        assert!(matches!(refused, FolderError::Outside), "{path}: {refused}");
     }
-    yard.spot("a").rename(&yard.spot("link"), Clobber::Replace).unwrap();
+    yard.spot("a").rename(&yard.spot("link"), RenameMode::Replace).unwrap();
     assert_eq!(yard.text("link"), "inside", "the link itself was replaced");
     yard.assert_untouched("renamed over a link");
 }
@@ -206,11 +206,11 @@ fn links_within_are_followed_to_read_and_not_to_change() {
     assert_eq!(yard.read("file").unwrap(), "inside");
     assert_eq!(yard.read("sub/folder/a").unwrap(), "inside");
     let spot = yard.spot("file");
-    assert!(matches!(spot.open_file(), Err(RootError::Linked)));
+    assert!(matches!(spot.open_file(), Err(FolderError::Linked)));
     let found = spot.look().unwrap().unwrap();
     assert_eq!(found.kind, FileKind::Link);
-    assert!(matches!(spot.replace(b"", &found), Err(RootError::Linked)));
-    assert!(matches!(spot.create(b""), Err(RootError::Exists)));
+    assert!(matches!(spot.replace(b"", &found), Err(FolderError::Linked)));
+    assert!(matches!(spot.create(b""), Err(FolderError::Exists)));
     yard.spot("sub/folder/a").remove(FileKind::File).unwrap();
     assert!(!yard.granted.join("sub/a").exists(), "the folder's way is followed, as far as it stays beneath");
 }
@@ -222,7 +222,7 @@ fn a_command_starts_in_the_folder_that_was_opened() {
     let sub = yard.granted.join("sub");
     fs::create_dir(&sub).unwrap();
     for path in ["../outside", "sub/../../outside", "/", yard.outside.to_str().unwrap()] {
-        assert!(matches!(yard.root.beneath(Path::new(path)), Err(RootError::Outside)), "{path}");
+        assert!(matches!(yard.root.beneath(Path::new(path)), Err(FolderError::Outside)), "{path}");
     }
     let work_dir = yard.root.beneath(Path::new("sub")).unwrap().dir_for_command().unwrap();
     let moved = yard.granted.join("moved");

@@ -31,12 +31,12 @@ fn a_mount_beneath_a_root_is_not_a_part_of_it() {
             }
             yard.assert_untouched(path);
         }
-        assert!(matches!(yard.read("folder/secret"), Err(RootError::Outside)));
-        assert!(matches!(yard.read("file"), Err(RootError::Outside)));
-        assert!(matches!(yard.spot("file").look(), Err(RootError::Outside)));
-        assert!(matches!(yard.spot("file").open_file(), Err(RootError::Outside)));
-        assert!(matches!(yard.spot("folder").open_folder(), Err(RootError::Outside)));
-        assert!(matches!(yard.root.spot(Path::new("folder/new")), Err(RootError::Outside)));
+        assert!(matches!(yard.read("folder/secret"), Err(FolderError::Outside)));
+        assert!(matches!(yard.read("file"), Err(FolderError::Outside)));
+        assert!(matches!(yard.spot("file").look(), Err(FolderError::Outside)));
+        assert!(matches!(yard.spot("file").open_file(), Err(FolderError::Outside)));
+        assert!(matches!(yard.spot("folder").open_folder(), Err(FolderError::Outside)));
+        assert!(matches!(yard.root.spot(Path::new("folder/new")), Err(FolderError::Outside)));
     });
     tried.join().unwrap();
 }

@@ -34,17 +34,17 @@ fn what_is_neither_file_nor_folder_is_refused_at_once() {
     // Whoever waits for a writer waits for ever; then it is this thread that says so.
     thread::spawn(move || {
         for name in ["pipe", "socket"].map(Path::new) {
-            assert!(matches!(root.open_file(name), Err(RootError::Special)), "{name:?}");
+            assert!(matches!(root.open_file(name), Err(FolderError::Special)), "{name:?}");
             let spot = root.spot(name).unwrap();
-            assert!(matches!(spot.open_file(), Err(RootError::Special)), "{name:?}");
+            assert!(matches!(spot.open_file(), Err(FolderError::Special)), "{name:?}");
             let found = spot.look().unwrap().unwrap();
             assert_eq!(found.kind, FileKind::Special);
-            assert!(matches!(spot.replace(b"", &found), Err(RootError::Special)), "{name:?}");
+            assert!(matches!(spot.replace(b"", &found), Err(FolderError::Special)), "{name:?}");
         }
         done.send(()).unwrap();
     });
     tried.recv_timeout(Duration::from_secs(20)).expect("refused, and not waited for");
-    assert!(matches!(yard.read("folder"), Err(RootError::IsFolder)));
+    assert!(matches!(yard.read("folder"), Err(FolderError::IsFolder)));
     let kinds = [("folder", FileKind::Folder), ("pipe", FileKind::Special), ("socket", FileKind::Special)];
     assert_eq!(names(&yard.root), kinds.map(|(name, kind)| (name.to_owned(), kind)));
 }
@@ -54,11 +54,11 @@ fn a_new_file_is_never_over_another_and_nothing_is_left_behind() {
     let yard = Yard::new();
     let spot = yard.spot("a");
     spot.create(b"first").unwrap();
-    assert!(matches!(spot.create(b"second"), Err(RootError::Exists)));
-    assert!(matches!(spot.create_folder(), Err(RootError::Exists)));
+    assert!(matches!(spot.create(b"second"), Err(FolderError::Exists)));
+    assert!(matches!(spot.create_folder(), Err(FolderError::Exists)));
     assert_eq!(yard.text("a"), "first");
     yard.write("b", "other");
-    assert!(matches!(spot.rename(&yard.spot("b"), Clobber::Refuse), Err(RootError::Exists)));
+    assert!(matches!(spot.rename(&yard.spot("b"), RenameMode::Refuse), Err(FolderError::Exists)));
     assert_eq!(names(&yard.root), [("a".to_owned(), FileKind::File), ("b".to_owned(), FileKind::File)]);
 }
 
@@ -78,7 +78,7 @@ fn a_replaced_file_keeps_its_mode_and_runs_as_nobody_else() {
     yard.write("a", "old");
     fs::set_permissions(yard.granted.join("a"), fs::Permissions::from_mode(0o444)).unwrap();
     let (_, found) = yard.spot("a").open_file().unwrap();
-    assert!(matches!(yard.spot("a").replace(b"new", &found), Err(RootError::ReadOnly)));
+    assert!(matches!(yard.spot("a").replace(b"new", &found), Err(FolderError::ReadOnly)));
 }
 
 #[test]
@@ -101,9 +101,9 @@ fn folders_are_removed_only_if_they_are_empty_and_not_moved_into_themselves() {
     let yard = Yard::new();
     yard.spot("a").create_folder().unwrap();
     yard.spot("a/b").create(b"").unwrap();
-    assert!(matches!(yard.spot("a").remove(FileKind::Folder), Err(RootError::NotEmpty)));
-    assert!(matches!(yard.spot("a").remove(FileKind::File), Err(RootError::IsFolder)));
-    assert!(matches!(yard.spot("a").rename(&yard.spot("a/c"), Clobber::Refuse), Err(RootError::IntoItself)));
+    assert!(matches!(yard.spot("a").remove(FileKind::Folder), Err(FolderError::NotEmpty)));
+    assert!(matches!(yard.spot("a").remove(FileKind::File), Err(FolderError::IsFolder)));
+    assert!(matches!(yard.spot("a").rename(&yard.spot("a/c"), RenameMode::Refuse), Err(FolderError::IntoItself)));
     yard.spot("a/b").remove(FileKind::File).unwrap();
     yard.spot("a/").remove(FileKind::Folder).unwrap();
     assert_eq!(yard.spot("a").look().unwrap(), None);

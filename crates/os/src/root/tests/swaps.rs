@@ -128,11 +128,11 @@ fn nothing_is_renamed_through_a_folder_that_is_swapped() {
     let taken = swapped.yard.spot("taken");
     swapped.run(|| {
         let Some(spot) = swapped.spot() else { return false };
-        spot.rename(&taken, Clobber::Refuse).unwrap();
+        spot.rename(&taken, RenameMode::Refuse).unwrap();
         assert_eq!(swapped.yard.text("taken"), "inside");
         // And back, through the name that is swapped if it leads there.
         let back = swapped.spot().unwrap_or_else(|| swapped.inside());
-        taken.rename(&back, Clobber::Refuse).unwrap();
+        taken.rename(&back, RenameMode::Refuse).unwrap();
         true
     });
 }
@@ -184,7 +184,7 @@ fn nothing_outside_is_reached_through_a_file_that_is_swapped() {
         ("rename", |yard| {
             let spot = yard.spot("file");
             let Ok(Some(found)) = spot.look() else { return false };
-            found.kind == FileKind::File && spot.rename(&yard.spot("taken"), Clobber::Replace).is_ok()
+            found.kind == FileKind::File && spot.rename(&yard.spot("taken"), RenameMode::Replace).is_ok()
         }),
     ];
     for (how, act) in acts {

@@ -27,23 +27,23 @@ impl Ground {
         self.real.join(name)
     }
 
-    fn fence(&self) -> Fence {
-        Fence { held: vec![FolderHandle::open(&self.path("granted")).unwrap()], ..system() }
+    fn fence(&self) -> SandboxPolicy {
+        SandboxPolicy { held: vec![FolderHandle::open(&self.path("granted")).unwrap()], ..system() }
     }
 
     /// Runs a line of shell behind a fence, and returns what it printed.
-    fn run(&self, fence: &Fence, script: &str) -> String {
+    fn run(&self, fence: &SandboxPolicy, script: &str) -> String {
         let mut command = Command::new("/bin/sh");
         command.args(["-c", script]).current_dir(&self.real);
         let (output, enforced) = fence.spawn(move || command.output()).unwrap();
-        assert!(matches!(enforced, Enforced::Landlock { is_whole: true, .. }), "{enforced:?}");
+        assert!(matches!(enforced, SandboxEnforcement::Landlock { is_whole: true, .. }), "{enforced:?}");
         String::from_utf8(output.unwrap().stdout).unwrap()
     }
 }
 
-fn system() -> Fence {
+fn system() -> SandboxPolicy {
     let read = ["/usr", "/bin", "/lib", "/lib64", "/etc", "/proc"].map(PathBuf::from).to_vec();
-    Fence { read, write: vec!["/dev/null".into(), "/dev/urandom".into()], ..Fence::default() }
+    SandboxPolicy { read, write: vec!["/dev/null".into(), "/dev/urandom".into()], ..SandboxPolicy::default() }
 }
 
 // A-08
@@ -85,7 +85,7 @@ fn this_process_stays_free() {
 #[test]
 fn a_closed_folder_is_gone_around() {
     let ground = Ground::new();
-    let fence = Fence { closed: vec![ground.path("granted/closed")], ..ground.fence() };
+    let fence = SandboxPolicy { closed: vec![ground.path("granted/closed")], ..ground.fence() };
     let script = "cat granted/file granted/sub/file; ls granted | tr '\\n' ' '
         cat granted/closed/file 2>/dev/null || echo -no
         { echo x >granted/closed/file; } 2>/dev/null || echo -no
@@ -98,9 +98,9 @@ fn a_closed_folder_is_gone_around() {
     assert_eq!(fs::read_to_string(ground.path("granted/closed/file")).unwrap(), "granted/closed");
 
     let ((), enforced) = fence.spawn(|| ()).unwrap();
-    let Enforced::Landlock { cramped, .. } = enforced else { panic!("{enforced:?}") };
+    let SandboxEnforcement::Landlock { cramped, .. } = enforced else { panic!("{enforced:?}") };
     assert_eq!(cramped, [ground.path("granted")]);
-    let inside = Fence { held: vec![FolderHandle::open(&ground.path("granted/closed")).unwrap()], ..fence };
+    let inside = SandboxPolicy { held: vec![FolderHandle::open(&ground.path("granted/closed")).unwrap()], ..fence };
     assert_eq!(ground.run(&inside, "cat granted/closed/file 2>/dev/null || echo -no"), "-no\n");
 }
 
@@ -177,7 +177,7 @@ fn git_that_may_only_execute_git_runs_neither_hook_nor_filter() {
     };
     let git = find("command -v git");
     let made = || ["hooked", "filtered", "monitored"].map(|name| ground.path("granted").join(name).exists());
-    let run = |fence: &Fence, arguments: &[&str]| {
+    let run = |fence: &SandboxPolicy, arguments: &[&str]| {
         let mut command = Command::new(&git);
         // The configuration of whoever runs the tests is behind the fence too.
         command.arg("-C").arg(ground.path("granted")).args(arguments).env("HOME", ground.path("granted"));
@@ -187,7 +187,8 @@ fn git_that_may_only_execute_git_runs_neither_hook_nor_filter() {
         output.status.success()
     };
 
-    let limited = Fence { exec: Some(vec![git.clone(), find("git --exec-path").join("git")]), ..ground.fence() };
+    let limited =
+        SandboxPolicy { exec: Some(vec![git.clone(), find("git --exec-path").join("git")]), ..ground.fence() };
     assert!(run(&limited, &["add", "evil.txt"]) && run(&limited, &["status"]));
     run(&limited, &["commit", "-qm", "x"]);
     assert_eq!(made(), [false; 3]);
@@ -201,7 +202,7 @@ fn git_that_may_only_execute_git_runs_neither_hook_nor_filter() {
 #[test]
 fn what_may_not_be_executed_says_so() {
     let ground = Ground::new();
-    let limited = Fence { exec: Some(vec!["/bin/cat".into()]), ..ground.fence() };
+    let limited = SandboxPolicy { exec: Some(vec!["/bin/cat".into()]), ..ground.fence() };
     let (error, _) = limited.spawn(|| Command::new("/bin/ls").spawn().unwrap_err()).unwrap();
     assert_eq!(error.kind(), io::ErrorKind::PermissionDenied);
     let (output, _) = limited.spawn(|| Command::new("/bin/cat").arg("/etc/passwd").output().unwrap()).unwrap();

@@ -3,7 +3,7 @@
 use super::*;
 use crate::{
     proc::pids,
-    pty::{Pty, Size},
+    pty::{Pty, PtySize},
 };
 
 /// Leaves behind what leaves its session, its parent, its environment and its terminal.
@@ -54,7 +54,7 @@ fn namespace(pid: u32) -> Option<u64> {
 #[tokio::test]
 async fn whatever_left_its_session_ends_when_the_group_is_killed() {
     let Some(place) = Place::new() else { return };
-    let mut child = place.spawn(&place.fence(Network::Own), &["sh", "-c", SURVIVORS]).unwrap();
+    let mut child = place.spawn(&place.fence(NetworkAccess::Own), &["sh", "-c", SURVIVORS]).unwrap();
     assert_eq!(line(&mut child.stdout).await, "begun");
     let inside = Inside::of(child.group.pid()).await;
     assert!(inside.living().len() > 7, "{:?}", inside.living());
@@ -66,7 +66,7 @@ async fn whatever_left_its_session_ends_when_the_group_is_killed() {
 #[tokio::test]
 async fn what_a_command_leaves_behind_ends_with_it() {
     let Some(place) = Place::new() else { return };
-    let mut child = place.spawn(&place.fence(Network::Own), &["sh", "-c", SURVIVORS]).unwrap();
+    let mut child = place.spawn(&place.fence(NetworkAccess::Own), &["sh", "-c", SURVIVORS]).unwrap();
     assert_eq!(line(&mut child.stdout).await, "begun");
     let inside = Inside::of(child.group.pid()).await;
     child.stdin.write_all(b"end\n").await.unwrap();
@@ -77,7 +77,7 @@ async fn what_a_command_leaves_behind_ends_with_it() {
 #[tokio::test]
 async fn dropping_it_ends_it() {
     let Some(place) = Place::new() else { return };
-    let mut child = place.spawn(&place.fence(Network::Own), &["sh", "-c", SURVIVORS]).unwrap();
+    let mut child = place.spawn(&place.fence(NetworkAccess::Own), &["sh", "-c", SURVIVORS]).unwrap();
     assert_eq!(line(&mut child.stdout).await, "begun");
     let inside = Inside::of(child.group.pid()).await;
     drop(child);
@@ -88,7 +88,7 @@ async fn dropping_it_ends_it() {
 async fn who_is_asked_to_end_may_put_things_in_order_first() {
     let Some(place) = Place::new() else { return };
     let script = "trap 'echo in order; exit 3' TERM; echo ready; while :; do sleep 0.05; done";
-    let mut child = place.spawn(&place.fence(Network::Own), &["sh", "-c", script]).unwrap();
+    let mut child = place.spawn(&place.fence(NetworkAccess::Own), &["sh", "-c", script]).unwrap();
     assert_eq!(line(&mut child.stdout).await, "ready");
     child.group.terminate();
     let came = end_of(child).await;
@@ -100,7 +100,7 @@ async fn who_is_asked_to_end_may_put_things_in_order_first() {
 async fn a_bomb_is_bounded_and_ends() {
     let Some(place) = Place::new() else { return };
     let bomb = "$| = 1; for (1 .. 5000) { my $pid = fork; last if !defined $pid; sleep 987654 if !$pid } print \"end\\n\"; sleep 987654";
-    let mut child = place.spawn(&place.fence(Network::Own), &["perl", "-e", bomb]).unwrap();
+    let mut child = place.spawn(&place.fence(NetworkAccess::Own), &["perl", "-e", bomb]).unwrap();
     assert_eq!(line(&mut child.stdout).await, "end");
     let inside = Inside::of(child.group.pid()).await;
     // The kernel does not count the administrator's processes.
@@ -115,7 +115,7 @@ async fn a_bomb_is_bounded_and_ends() {
 async fn who_is_killed_while_it_begins_never_runs_and_leaves_nothing() {
     let Some(place) = Place::new() else { return };
     for number in 0..60 {
-        let fence = place.fence(Network::Own);
+        let fence = place.fence(NetworkAccess::Own);
         let child = place.spawn(&fence, &["sh", "-c", "setsid sleep 987654 & sleep 987654"]).unwrap();
         let inside = Inside::of(child.group.pid()).await;
         if number % 2 == 0 {
@@ -130,12 +130,12 @@ async fn who_is_killed_while_it_begins_never_runs_and_leaves_nothing() {
 #[tokio::test]
 async fn a_terminal_has_its_jobs_its_interrupts_and_its_size() {
     let Some(place) = Place::new() else { return };
-    let (mut env, cwd, fence) = (place.env(), place.path("granted"), place.fence(Network::Own));
+    let (mut env, cwd, fence) = (place.env(), place.path("granted"), place.fence(NetworkAccess::Own));
     env.insert("PS1".into(), "more> ".into());
     let command = ["bash", "--norc", "-i"].map(str::to_owned);
-    let spec = Spec { command: &command, env: &env, cwd: Some(&cwd), cgroup: None, fence: Some(&fence) };
-    let owner = Owner::this_process(&home("sandbox"));
-    let mut pty = Pty::spawn(&spec, &owner, Size { rows: 30, cols: 90 }).unwrap();
+    let spec = ChildSpec { command: &command, env: &env, cwd: Some(&cwd), cgroup: None, fence: Some(&fence) };
+    let owner = OwnerDaemon::this_process(&home("sandbox"));
+    let mut pty = Pty::spawn(&spec, &owner, PtySize { rows: 30, cols: 90 }).unwrap();
     let mut said = Vec::new();
     // What is waited for, and what is typed then.
     let typed = [
@@ -166,12 +166,12 @@ async fn a_terminal_has_its_jobs_its_interrupts_and_its_size() {
 #[tokio::test]
 async fn an_interrupt_is_for_the_command_and_not_for_the_sandbox() {
     let Some(place) = Place::new() else { return };
-    let (env, cwd, fence) = (place.env(), place.path("granted"), place.fence(Network::Own));
+    let (env, cwd, fence) = (place.env(), place.path("granted"), place.fence(NetworkAccess::Own));
     let script = "trap 'echo caught; exit 5' INT; echo ready; while :; do sleep 0.05; done";
     let command = ["sh", "-c", script].map(str::to_owned);
-    let spec = Spec { command: &command, env: &env, cwd: Some(&cwd), cgroup: None, fence: Some(&fence) };
-    let owner = Owner::this_process(&home("sandbox"));
-    let mut pty = Pty::spawn(&spec, &owner, Size { rows: 30, cols: 90 }).unwrap();
+    let spec = ChildSpec { command: &command, env: &env, cwd: Some(&cwd), cgroup: None, fence: Some(&fence) };
+    let owner = OwnerDaemon::this_process(&home("sandbox"));
+    let mut pty = Pty::spawn(&spec, &owner, PtySize { rows: 30, cols: 90 }).unwrap();
     assert_eq!(line(&mut pty.output).await, "ready");
     pty.input.write_all(b"\x03").await.unwrap();
     soon(pty.group.exited()).await;

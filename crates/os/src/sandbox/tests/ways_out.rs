@@ -141,7 +141,7 @@ async fn sockets_of_others_are_out_of_reach() {
     let abstractly = PathBuf::from(format!("\\0{name}"));
     let script =
         connect(&place.path("outside/socket")) + &connect(&place.path("granted/socket")) + &connect(&abstractly);
-    for network in [Network::Own, Network::All] {
+    for network in [NetworkAccess::Own, NetworkAccess::All] {
         let came = place.run_in(&place.fence(network), &script).await;
         assert_eq!(came.out, "refused\n".repeat(3), "{network:?}: {}", came.err);
     }
@@ -191,8 +191,8 @@ async fn the_machines_network_is_there_if_it_is_granted_and_never_the_daemons_ow
         let child = place.spawn(&place.fence(network), &["bash", "-c", &script]).unwrap();
         end_of(child).await.out
     };
-    assert_eq!(run(Network::Own).await, "refused\nrefused\n");
-    assert_eq!(run(Network::All).await, "reached\nrefused\n");
+    assert_eq!(run(NetworkAccess::Own).await, "refused\nrefused\n");
+    assert_eq!(run(NetworkAccess::All).await, "reached\nrefused\n");
 }
 
 #[tokio::test]
@@ -229,7 +229,7 @@ async fn a_memory_that_others_cannot_see_is_bounded() {
 async fn files_are_moved_and_linked_between_folders_as_builds_do() {
     let Some(place) = Place::new() else { return };
     let script = "mkdir a b && echo text >a/x && perl -e 'rename(\"a/x\", \"b/y\") or die $!; link(\"b/y\", \"a/z\") or die $!' && cat a/z";
-    for network in [Network::Own, Network::All] {
+    for network in [NetworkAccess::Own, NetworkAccess::All] {
         let came = place.run_in(&place.fence(network), &format!("{script}; rm -r a b")).await;
         assert_eq!(came.out, "text\n", "{}", came.err);
     }
@@ -242,7 +242,7 @@ async fn a_link_that_was_left_in_a_folder_of_its_own_leads_nowhere() {
     fs::create_dir_all(place.path("home/.tool/bin")).unwrap();
     fs::write(place.path("home/.toolrc"), "settings").unwrap();
     let read = vec![place.path("home/.tool/bin"), place.path("home/.toolrc")];
-    let fence = Fence { read, ..place.fence(Network::Own) };
+    let fence = SandboxPolicy { read, ..place.fence(NetworkAccess::Own) };
     let outside = place.path("outside");
     let script = format!(
         "cat ~/.toolrc; cd ~ && mkdir kept && ln -s /oldroot{0} planted && ln -s /oldroot{0}/made dangling; echo; echo end",
@@ -261,7 +261,7 @@ async fn a_link_that_was_left_in_a_folder_of_its_own_leads_nowhere() {
 
     fs::create_dir_all(place.path("home/.tool/project")).unwrap();
     let held = vec![FolderHandle::open(&place.path("home/.tool/project")).unwrap()];
-    let error = place.spawn(&Fence { held, ..place.fence(Network::Own) }, &["true"]).unwrap_err();
+    let error = place.spawn(&SandboxPolicy { held, ..place.fence(NetworkAccess::Own) }, &["true"]).unwrap_err();
     let why = std::error::Error::source(&error).unwrap().to_string();
     assert!(why.contains("has left a link where") && !outside.join("project").exists(), "{why}");
 }
@@ -273,7 +273,7 @@ async fn what_is_closed_closes_no_folder_of_its_own_that_seems_to_be_there() {
     for closed in ["home", "home/closed"] {
         let closed = vec![place.path(closed)];
         fs::create_dir_all(&closed[0]).unwrap();
-        let fence = Fence { read: vec![place.path("home/.tool")], closed, ..place.fence(Network::Own) };
+        let fence = SandboxPolicy { read: vec![place.path("home/.tool")], closed, ..place.fence(NetworkAccess::Own) };
         let came = place.run_in(&fence, "echo mine >~/made && cat ~/made; ls ~/.tool; ls ~/closed; true").await;
         let tool = if fence.closed[0].ends_with("home") { "" } else { "bin\n" };
         assert_eq!(came.out, format!("mine\n{tool}"), "{}", came.err);
@@ -285,6 +285,8 @@ async fn what_is_closed_closes_no_folder_of_its_own_that_seems_to_be_there() {
 async fn a_guarded_folder_that_is_granted_itself_is_written() {
     let Some(place) = Place::new() else { return };
     let held = ["granted", "granted/.git"].map(|name| FolderHandle::open(&place.path(name)).unwrap()).into();
-    let came = place.run_in(&Fence { held, ..place.fence(Network::Own) }, "echo new >.git/made && cat .git/made").await;
+    let came = place
+        .run_in(&SandboxPolicy { held, ..place.fence(NetworkAccess::Own) }, "echo new >.git/made && cat .git/made")
+        .await;
     assert_eq!(came.out, "new\n", "{}", came.err);
 }

@@ -9,7 +9,7 @@ use super::*;
 struct Yard {
     _folder: tempfile::TempDir,
     path: PathBuf,
-    tree: Tree,
+    tree: TreeWatch,
 }
 
 /// Leaves out what is called `out`.
@@ -28,7 +28,7 @@ impl Yard {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().canonicalize().unwrap();
         make(&path);
-        let mut tree = Tree::new().unwrap();
+        let mut tree = TreeWatch::new().unwrap();
         tree.set(vec![FolderHandle::open(&path).unwrap()], &mut AllBut);
         Self { _folder: folder, path, tree }
     }

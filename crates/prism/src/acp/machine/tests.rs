@@ -4,13 +4,13 @@
 use bytes::Bytes;
 use prism_core::wire::Frame;
 
-use super::{Action, Machine};
-use crate::acp::Bell;
+use super::{AcpAction, AcpMachine};
+use crate::acp::AcpBell;
 
 const VERSION: &str = r#""jsonrpc":"2.0","#;
 
 fn check(script: &str) {
-    let mut machine = Machine::default();
+    let mut machine = AcpMachine::default();
     let mut said: Vec<String> = Vec::new();
     for line in script.lines().map(str::trim).filter(|line| !line.is_empty()) {
         let frame = |json: &str| {
@@ -29,7 +29,7 @@ fn check(script: &str) {
             Some((_, json)) => machine.handle_agent(frame(json)),
             None if line.starts_with("bell") => {
                 let session = line.strip_prefix("bell ").map(str::to_owned);
-                machine.handle_bell(Bell { session, text: "RING".to_owned() });
+                machine.handle_bell(AcpBell { session, text: "RING".to_owned() });
             }
             None => {
                 assert!(!said.is_empty(), "nothing is said; expected {line}");
@@ -39,10 +39,10 @@ fn check(script: &str) {
         while let Some(action) = machine.poll_action() {
             let plain = |line: &Bytes| String::from_utf8_lossy(line).replacen(VERSION, "", 1);
             said.push(match action {
-                Action::ToAgent(line) => format!("agent < {}", plain(&line)),
-                Action::ToHost(line) => format!("host < {}", plain(&line)),
-                Action::Opened { session, folder } => format!("opened {session} {folder}"),
-                Action::Say(text) => format!("says {text}"),
+                AcpAction::ToAgent(line) => format!("agent < {}", plain(&line)),
+                AcpAction::ToHost(line) => format!("host < {}", plain(&line)),
+                AcpAction::Opened { session, folder } => format!("opened {session} {folder}"),
+                AcpAction::Say(text) => format!("says {text}"),
             });
         }
     }

@@ -10,7 +10,7 @@ use std::{
 use anyhow::{Context, anyhow, bail};
 use prism_api::gate::{AccessRequest, AccessRequested, ClaimAnswer, ClaimRequest};
 use prism_config::{Env, duration};
-use prism_core::policy::State;
+use prism_core::policy::RequestState;
 use prism_core::time::parse_rfc3339;
 use serde_json::json;
 use tokio::time::Instant;
@@ -20,7 +20,7 @@ use crate::cli::{
     moments::{distance, now_ms},
     reach::{self, Interrupts},
     say,
-    verbs::{Answered, Mesh, PATIENCE, Trouble, acting},
+    verbs::{Answered, DaemonCallError, MeshClient, PATIENCE, acting},
 };
 
 /// How long one question after a decision waits.
@@ -31,7 +31,7 @@ pub(in crate::cli) const UNDECIDED: u8 = 4;
 const MAX_CLAIM_BYTES: u64 = 4096;
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Request {
+pub(super) struct AccessRequestArgs {
     /// Agent that asks [default: PRISM_AGENT]
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
@@ -56,7 +56,7 @@ pub(super) struct Request {
 }
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Claim {
+pub(super) struct AccessClaimArgs {
     /// Id of the request
     request: String,
     /// The claim that came with it; `-` reads it from stdin
@@ -68,11 +68,11 @@ pub(super) struct Claim {
 
 // === impl Request ===
 
-impl Request {
+impl AccessRequestArgs {
     pub(super) fn run(self, env: &Env, json: bool) -> anyhow::Result<ExitCode> {
         let ask = self.body(env)?;
         let wait = self.wait;
-        let mesh = Mesh::started(env)?;
+        let mesh = MeshClient::started(env)?;
         reach::run(async move {
             let asked = requested(&mesh, &ask, env).await?;
             if wait {
@@ -108,7 +108,7 @@ impl Request {
 /// Asks for access. The person's secret is shown where it can be read: only then is it believed that the command line asks,
 /// as any program that has the clients' token can say so.
 pub(in crate::cli) async fn requested(
-    mesh: &Mesh,
+    mesh: &MeshClient,
     body: &AccessRequest,
     env: &Env,
 ) -> anyhow::Result<Answered<AccessRequested>> {
@@ -116,7 +116,7 @@ pub(in crate::cli) async fn requested(
     if let Some(person) = mesh.as_person(env) {
         match person.post(PATH, body, PATIENCE).await {
             // Another secret than the daemon's, which a client need not have.
-            Err(Trouble::Refused { code, .. }) if code == "unauthorized" => {}
+            Err(DaemonCallError::Refused { code, .. }) if code == "unauthorized" => {}
             told => return Ok(told.map_err(understood)?),
         }
     }
@@ -142,7 +142,7 @@ pub(in crate::cli) fn folder(typed: &str) -> anyhow::Result<String> {
 
 // === impl Claim ===
 
-impl Claim {
+impl AccessClaimArgs {
     pub(super) fn run(self, env: &Env, json: bool) -> anyhow::Result<ExitCode> {
         let claim = match self.claim.as_str() {
             "-" => {
@@ -152,7 +152,7 @@ impl Claim {
             }
             typed => typed.to_owned(),
         };
-        let mesh = Mesh::started(env)?;
+        let mesh = MeshClient::started(env)?;
         reach::run(async move {
             if self.wait {
                 return followed(&mesh, &self.request, &claim, json).await;
@@ -164,7 +164,7 @@ impl Claim {
 }
 
 /// Asks until there is a decision.
-async fn followed(mesh: &Mesh, id: &str, claim: &str, json: bool) -> anyhow::Result<ExitCode> {
+async fn followed(mesh: &MeshClient, id: &str, claim: &str, json: bool) -> anyhow::Result<ExitCode> {
     let mut stop = Interrupts::new()?;
     let begun = Instant::now();
     let deciding = async {
@@ -190,7 +190,7 @@ async fn followed(mesh: &Mesh, id: &str, claim: &str, json: bool) -> anyhow::Res
 }
 
 pub(in crate::cli) async fn ask(
-    mesh: &Mesh,
+    mesh: &MeshClient,
     id: &str,
     claim: &str,
     wait: Duration,
@@ -202,8 +202,8 @@ pub(in crate::cli) async fn ask(
 
 fn show(told: &Answered<ClaimAnswer>, json: bool) -> anyhow::Result<ExitCode> {
     let code = match told.status {
-        State::Denied => ExitCode::FAILURE,
-        State::Expired if told.session_id.is_none() => ExitCode::from(UNDECIDED),
+        RequestState::Denied => ExitCode::FAILURE,
+        RequestState::Expired if told.session_id.is_none() => ExitCode::from(UNDECIDED),
         _ => ExitCode::SUCCESS,
     };
     match json {
@@ -227,12 +227,12 @@ fn said_asked(asked: &AccessRequested) -> Vec<String> {
 fn said_told(told: &ClaimAnswer, now: i64) -> Vec<String> {
     let listed = |words: &Option<Vec<String>>| words.as_deref().unwrap_or_default().join(" ");
     match (told.status, &told.session_id) {
-        (State::Requested | State::Pending, _) => vec!["nobody has decided yet; --wait waits".to_owned()],
-        (State::Denied, _) => {
+        (RequestState::Requested | RequestState::Pending, _) => vec!["nobody has decided yet; --wait waits".to_owned()],
+        (RequestState::Denied, _) => {
             let why = told.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
             vec![format!("denied{why}")]
         }
-        (State::Expired, None) => vec!["nobody decided in time; ask again".to_owned()],
+        (RequestState::Expired, None) => vec!["nobody decided in time; ask again".to_owned()],
         (_, Some(id)) => {
             let mut lines = vec![format!("session {id}")];
             if let Some(token) = &told.session_token {

@@ -1,6 +1,6 @@
 //! What can be granted, as `core::policy` has it: the scopes in plain words, and the actions that need them.
 
-use prism_core::policy::{Action, Preset, Risk, Scope};
+use prism_core::policy::{GrantScope, Preset, Risk, VerbSpec};
 use serde_json::json;
 
 use crate::cli::{
@@ -9,11 +9,11 @@ use crate::cli::{
 };
 
 pub(super) fn scopes(json: bool) -> anyhow::Result<()> {
-    let presets = |scope: Scope| -> Vec<&'static str> {
+    let presets = |scope: GrantScope| -> Vec<&'static str> {
         Preset::ALL.into_iter().filter(|preset| preset.scopes().has(scope)).map(Preset::name).collect()
     };
     if json {
-        let scopes: Vec<_> = Scope::ALL
+        let scopes: Vec<_> = GrantScope::ALL
             .iter()
             .map(|scope| {
                 json!({"scope": scope.name(), "means": scope.in_words(), "category": scope.category().name(),
@@ -30,7 +30,7 @@ pub(super) fn scopes(json: bool) -> anyhow::Result<()> {
         return Ok(());
     }
     let columns = [text("SCOPE", 0), text("LETS AN AGENT", 0), text("PRESETS", 1)];
-    let rows = Scope::ALL.iter().map(|scope| {
+    let rows = GrantScope::ALL.iter().map(|scope| {
         let cells: Vec<Cell> = vec![
             (scope.name().to_owned(), None),
             (scope.in_words().to_owned(), None),
@@ -48,9 +48,9 @@ pub(super) fn scopes(json: bool) -> anyhow::Result<()> {
 }
 
 pub(super) fn actions(json: bool) -> anyhow::Result<()> {
-    let needs = |action: &Action| -> Vec<&'static str> { action.needs.iter().map(|scope| scope.name()).collect() };
+    let needs = |action: &VerbSpec| -> Vec<&'static str> { action.needs.iter().map(|scope| scope.name()).collect() };
     if json {
-        let actions: Vec<_> = Action::all()
+        let actions: Vec<_> = VerbSpec::all()
             .map(|action| {
                 json!({"action": action.verb, "category": action.category.name(), "needs_one_of": needs(action),
                        "risk": risk(action.risk).0, "paths": action.paths})
@@ -60,7 +60,7 @@ pub(super) fn actions(json: bool) -> anyhow::Result<()> {
         return Ok(());
     }
     let columns = [text("ACTION", 0), text("NEEDS", 0), text("RISK", 1), text("CATEGORY", 2)];
-    let rows = Action::all().map(|action| {
+    let rows = VerbSpec::all().map(|action| {
         let (_, words, colour) = risk(action.risk);
         let cells: Vec<Cell> = vec![
             (action.verb.to_owned(), None),

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, anyhow};
 
-use prism_config::file::Places;
+use prism_config::file::ConfigPaths;
 
 /// A folder for the command.
 #[derive(Debug)]
-pub(super) struct Folder {
+pub(super) struct CommandFolder {
     /// As it is written.
     pub(super) written: PathBuf,
     /// The word that made it necessary, if nobody asked for it.
@@ -18,7 +18,7 @@ pub(super) struct Folder {
     pub(super) real: PathBuf,
 }
 
-impl Folder {
+impl CommandFolder {
     /// Returns the one that was asked for. What is relative to this shell would mean something else to the daemon, so it
     /// is made absolute; a `~` that the shell left alone stays.
     pub(super) fn asked(cwd: &str) -> anyhow::Result<Self> {
@@ -34,7 +34,7 @@ impl Folder {
 
     /// Returns the one that a command needs; none if nothing in it is relative. In a project's own file it is relative to
     /// the file, as that may be cloned to elsewhere.
-    pub(super) fn needed(command: &[String], places: &Places, target: &Path) -> anyhow::Result<Option<Self>> {
+    pub(super) fn needed(command: &[String], places: &ConfigPaths, target: &Path) -> anyhow::Result<Option<Self>> {
         let here = match places.here.as_os_str().is_empty() {
             true => std::env::current_dir().context("the folder this was typed in is gone")?,
             false => std::path::absolute(&places.here)?,

@@ -9,11 +9,11 @@ use std::{
 
 use prism_api::status::{ConfigState, DestinationStatus, StatusReport};
 use prism_bridge::drive::health;
-use prism_config::{Http, home::Token};
-use prism_mcp::client::{Fault, Manners, Wanted};
+use prism_config::{HttpConfig, home::Token};
+use prism_mcp::client::{ClientError, QuestionHandler, RevisionChoice};
 use tokio::time::{interval, sleep, timeout};
 
-use crate::cli::{reach, say, tools::Unwatched};
+use crate::cli::{reach, say, tools::NullObserver};
 
 /// How long a daemon may take to see a changed file: it looks twice a second, and waits until it has settled.
 const TAKEN_WITHIN: Duration = Duration::from_secs(10);
@@ -28,7 +28,7 @@ const DOES_NOT_ANSWER: u8 = 4;
 
 /// A daemon that runs on the file that was written.
 #[derive(Debug)]
-pub(super) struct Taker {
+pub(super) struct StartupWatch {
     pub(super) base: String,
     pub(super) token: Token,
     pub(super) name: String,
@@ -37,7 +37,7 @@ pub(super) struct Taker {
     pub(super) written: Instant,
 }
 
-impl Taker {
+impl StartupWatch {
     /// Waits until it is there and has answered, and says so; or why not.
     pub(super) async fn watch(self) -> anyhow::Result<ExitCode> {
         let begun = Instant::now();
@@ -72,16 +72,23 @@ impl Taker {
     /// How many tools it has.
     async fn start(&self) -> Result<usize, String> {
         self.taken_up().await?;
-        let mut http = Http::new(&format!("{}/{}/mcp", self.base, self.name));
+        let mut http = HttpConfig::new(&format!("{}/{}/mcp", self.base, self.name));
         http.headers.insert("authorization".to_owned(), format!("Bearer {}", self.token.expose()));
         let url = http.shown_url().to_owned();
         let asking = async {
-            let client = reach::open(http, Wanted::Auto, STARTED_WITHIN, Manners::Decline, Arc::new(Unwatched)).await?;
+            let client = reach::open(
+                http,
+                RevisionChoice::Auto,
+                STARTED_WITHIN,
+                QuestionHandler::Decline,
+                Arc::new(NullObserver),
+            )
+            .await?;
             let tools = if client.has("tools") { client.tools().await } else { Ok(Vec::new()) };
             client.close().await;
             Ok(tools?.len())
         };
-        let late = |_| Err(Fault::Timeout { what: "answer".to_owned(), after: STARTED_WITHIN });
+        let late = |_| Err(ClientError::Timeout { what: "answer".to_owned(), after: STARTED_WITHIN });
         let fault = match timeout(STARTED_WITHIN, asking).await.unwrap_or_else(late) {
             Ok(tools) => return Ok(tools),
             Err(fault) => fault,

@@ -13,9 +13,9 @@ use clap::{Args, FromArgMatches};
 use prism_store::Store;
 
 use super::*;
-use crate::cli::{list::List, remove::Remove};
+use crate::cli::{list::ListArgs, remove::RemoveArgs};
 use prism_bridge::drive::destination::key;
-use prism_config::trust::Trust;
+use prism_config::trust::TrustStore;
 
 /// A folder to work in, with a home beside it.
 struct Desk {
@@ -38,7 +38,7 @@ impl Desk {
     /// The person has seen what is there.
     fn trusting(self) -> Self {
         let home = self.here().join("home");
-        Trust::of(&home).see(&self.file(), &self.text(), String::new()).unwrap();
+        TrustStore::of(&home).see(&self.file(), &self.text(), String::new()).unwrap();
         self
     }
 
@@ -54,16 +54,16 @@ impl Desk {
         fs::read_to_string(self.file()).unwrap()
     }
 
-    fn add(&self, line: &str) -> anyhow::Result<Report> {
-        parse::<Add>(line).unwrap().apply(self.here(), &self.env)
+    fn add(&self, line: &str) -> anyhow::Result<AddReport> {
+        parse::<AddArgs>(line).unwrap().apply(self.here(), &self.env)
     }
 
     fn list(&self, line: &str) -> anyhow::Result<String> {
-        parse::<List>(line).unwrap().text(self.here(), &self.env)
+        parse::<ListArgs>(line).unwrap().text(self.here(), &self.env)
     }
 
     fn remove(&self, line: &str) -> anyhow::Result<String> {
-        parse::<Remove>(line).unwrap().apply(self.here(), &self.env)
+        parse::<RemoveArgs>(line).unwrap().apply(self.here(), &self.env)
     }
 
     /// Checks that a refusal says why, and changes nothing.
@@ -220,7 +220,7 @@ fn bad_input_is_refused_and_changes_nothing() {
     desk.refuses_to_add("metrics -- cat", "a path of Prism's own");
     desk.refuses_to_add("web", "fix: prism add web -- npx");
     for line in ["web --process sharde -- x", "web --env A -- x", "web --env =b -- x", "web --max-sessions 0 -- x"] {
-        assert!(parse::<Add>(line).is_err(), "{line}");
+        assert!(parse::<AddArgs>(line).is_err(), "{line}");
     }
 }
 
@@ -465,9 +465,9 @@ fn a_header_may_be_typed_as_curl_wants_it() {
         ("X-C: c=d", "X-C", "c=d"),
         ("X-D:", "X-D", ""),
     ] {
-        let command = Add::augment_args(clap::Command::new("test").no_binary_name(true));
+        let command = AddArgs::augment_args(clap::Command::new("test").no_binary_name(true));
         let words = ["docs", "--url", "http://localhost/mcp", "--header", typed, "--force"];
-        let add = Add::from_arg_matches(&command.try_get_matches_from(words).unwrap()).unwrap();
+        let add = AddArgs::from_arg_matches(&command.try_get_matches_from(words).unwrap()).unwrap();
         add.apply(desk.here(), &desk.env).unwrap();
         let written = file::load_written(&desk.here().join("home/prism.toml")).unwrap();
         let headers = written.destinations["docs"].http.clone().unwrap().headers;
@@ -549,7 +549,7 @@ fn options_that_do_not_fit_together_are_refused_and_change_nothing() {
     }
     for line in ["web --url", "web --url http://x --type stdio", "web --url http://x --header A", "web --era old -- x"]
     {
-        assert!(parse::<Add>(line).is_err(), "{line}");
+        assert!(parse::<AddArgs>(line).is_err(), "{line}");
     }
 }
 
@@ -573,7 +573,7 @@ fn a_variable_that_only_the_daemon_has_stops_neither_list_nor_add() {
 #[test]
 fn a_command_given_as_one_word_is_told_apart() {
     let desk = Desk::new(None);
-    let mut add: Add = parse("web -- x").unwrap();
+    let mut add: AddArgs = parse("web -- x").unwrap();
     add.target.command = vec!["npx -y x".to_owned()];
     let report = add.apply(desk.here(), &desk.env).unwrap();
     assert!(report.warnings[0].ends_with("fix: give each word by itself: prism add web -- npx -y x"));

@@ -4,14 +4,14 @@ use std::process::ExitCode;
 
 use anyhow::anyhow;
 use prism_api::socket::{HolderEvent, HolderMessage};
-use prism_core::policy::{Event, Scopes};
+use prism_core::policy::{EventSpec, Scopes};
 use serde_json::json;
 
 use super::{
-    Around,
+    AgentContext,
     run::{TYPED_WRONGLY, opened},
     show,
-    socket::Said,
+    socket::SocketMessage,
 };
 use crate::cli::{
     reach::{self, Interrupts},
@@ -20,14 +20,14 @@ use crate::cli::{
 use prism_config::raw;
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Events {
+pub(super) struct AgentEventsArgs {
     /// Only these, by name or category, as in buffer_changed or git_state
     #[arg(value_name = "EVENT")]
     only: Vec<String>,
 }
 
-impl Events {
-    pub(super) fn run(self, around: &Around<'_>) -> anyhow::Result<ExitCode> {
+impl AgentEventsArgs {
+    pub(super) fn run(self, around: &AgentContext<'_>) -> anyhow::Result<ExitCode> {
         if let Some(unknown) = self.only.iter().find(|word| !names().any(|name| name == word.as_str())) {
             let near = raw::nearest(unknown, names());
             let near = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
@@ -47,8 +47,8 @@ impl Events {
             loop {
                 let message = tokio::select! {
                     said = socket.next(around) => match said? {
-                        Said::Event(message) => message,
-                        Said::Result { .. } | Said::Progress(_) => continue,
+                        SocketMessage::Event(message) => message,
+                        SocketMessage::Result { .. } | SocketMessage::Progress(_) => continue,
                     },
                     code = stop.next() => return Ok(code),
                 };
@@ -72,10 +72,10 @@ impl Events {
     /// Says what is waited for and will not be told, for want of a scope.
     fn unheard(&self, scopes: &[String]) -> Option<String> {
         let scopes = Scopes::read(scopes.iter().map(String::as_str)).unwrap_or_default();
-        let wanted = |event: &&Event| {
+        let wanted = |event: &&EventSpec| {
             self.only.is_empty() || self.only.iter().any(|word| word == event.name || word == event.category)
         };
-        let unheard: Vec<_> = Event::all().filter(wanted).filter(|event| !event.is_seen_with(scopes)).collect();
+        let unheard: Vec<_> = EventSpec::all().filter(wanted).filter(|event| !event.is_seen_with(scopes)).collect();
         let needs = unheard.first()?.needs().names().join(" or ");
         let names: Vec<_> = unheard.iter().map(|event| event.name).collect();
         Some(match names.as_slice() {
@@ -92,5 +92,5 @@ impl Events {
 
 /// Every event, and every category of them.
 fn names() -> impl Iterator<Item = &'static str> {
-    Event::all().flat_map(|event| [event.name, event.category])
+    EventSpec::all().flat_map(|event| [event.name, event.category])
 }

@@ -16,7 +16,7 @@ use prism_config::{
 use prism_core::time::parse_rfc3339;
 use serde::{Deserialize, Serialize};
 
-use super::Around;
+use super::AgentContext;
 
 /// The folder in Prism's home.
 const FOLDER: &str = "agent";
@@ -26,18 +26,18 @@ pub(super) const NONE: &str = "no session is open\n  fix: prism agent open --roo
 
 /// A session, or the request for one.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Kept {
+pub(super) struct SavedSession {
     pub(super) agent: String,
     pub(super) request_id: String,
     pub(super) claim: String,
     /// RFC 3339.
     pub(super) asked_at: String,
-    pub(super) given: Option<Given>,
+    pub(super) given: Option<SavedGrant>,
 }
 
 /// What was granted.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub(super) struct Given {
+pub(super) struct SavedGrant {
     pub(super) session_id: String,
     token: String,
     pub(super) scopes: Vec<String>,
@@ -47,9 +47,9 @@ pub(super) struct Given {
 
 // === impl Kept ===
 
-impl Kept {
+impl SavedSession {
     /// Returns the session that was opened last, of that agent if one is named.
-    pub(super) fn find(around: &Around<'_>) -> anyhow::Result<Option<Self>> {
+    pub(super) fn find(around: &AgentContext<'_>) -> anyhow::Result<Option<Self>> {
         let folder = folder(around.env)?;
         let files = match fs::read_dir(&folder) {
             Ok(files) => files,
@@ -102,7 +102,7 @@ impl Kept {
     pub(super) fn take(&mut self, told: &ClaimAnswer) -> bool {
         let told = told.clone();
         let (Some(session_id), Some(token)) = (told.session_id, told.session_token) else { return false };
-        self.given = Some(Given {
+        self.given = Some(SavedGrant {
             session_id,
             token,
             scopes: told.allowed_scopes.unwrap_or_default(),
@@ -115,7 +115,7 @@ impl Kept {
 
 // === impl Given ===
 
-impl Given {
+impl SavedGrant {
     pub(super) fn token(&self) -> anyhow::Result<Token> {
         Token::read(&self.token)
             .ok_or_else(|| anyhow!("the session that was kept has no token\n  fix: prism agent open"))

@@ -5,19 +5,19 @@ use std::{process::ExitCode, time::Duration};
 use anyhow::bail;
 use prism_api::gate::{AccessRequest, AccessRequested, ClaimAnswer};
 use prism_config::duration;
-use prism_core::policy::State;
+use prism_core::policy::RequestState;
 use prism_os::clock::now_rfc3339;
 use serde_json::json;
 use tokio::time::{Instant, interval};
 
-use super::{Around, kept::Kept};
+use super::{AgentContext, kept::SavedSession};
 use crate::cli::{
     access::{ROUND, UNDECIDED, ask, asked_scopes, folder, requested},
     gate::seconds,
     moments::{distance, now_ms},
     reach::{self, Interrupts},
     say,
-    verbs::Mesh,
+    verbs::MeshClient,
 };
 
 /// Who asks if nobody says.
@@ -27,7 +27,7 @@ const TURN: Duration = Duration::from_millis(120);
 const SPINNER: [&str; 8] = ["⠋", "⠙", "⠹", "⠸", "⠴", "⠦", "⠧", "⠇"];
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Open {
+pub(super) struct AgentOpenArgs {
     /// Folder to work in; all beneath it is meant
     #[arg(long = "root", value_name = "FOLDER", default_value = ".")]
     roots: Vec<String>,
@@ -45,8 +45,8 @@ pub(super) struct Open {
     reason: String,
 }
 
-impl Open {
-    pub(super) fn run(self, around: &Around<'_>) -> anyhow::Result<ExitCode> {
+impl AgentOpenArgs {
+    pub(super) fn run(self, around: &AgentContext<'_>) -> anyhow::Result<ExitCode> {
         let agent = around.agent.clone().unwrap_or_else(|| SHELL.to_owned());
         let roots = self.roots.iter().map(|root| folder(root)).collect::<anyhow::Result<Vec<_>>>()?;
         let mut scopes = asked_scopes(&self.scopes, &self.presets);
@@ -61,11 +61,11 @@ impl Open {
             preset: None,
             ttl_seconds: self.ttl.map(seconds),
         };
-        let mesh = Mesh::started(around.env)?;
+        let mesh = MeshClient::started(around.env)?;
         reach::run(async move {
             let asked = requested(&mesh, &body, around.env).await?;
             let AccessRequested { request_id, claim, .. } = AccessRequested::clone(&asked);
-            let kept = Kept { agent, request_id, claim, asked_at: now_rfc3339(), given: None };
+            let kept = SavedSession { agent, request_id, claim, asked_at: now_rfc3339(), given: None };
             // Before anything is waited for: whoever is interrupted can go on later.
             kept.keep(around.env)?;
             say::note(&format!("asked; a person decides: prism approve {}, or prism console", kept.request_id));
@@ -75,7 +75,7 @@ impl Open {
 }
 
 /// Waits until there is a decision.
-async fn followed(mesh: &Mesh, kept: Kept, around: &Around<'_>) -> anyhow::Result<ExitCode> {
+async fn followed(mesh: &MeshClient, kept: SavedSession, around: &AgentContext<'_>) -> anyhow::Result<ExitCode> {
     let mut stop = Interrupts::new()?;
     let begun = Instant::now();
     let deciding = async {
@@ -110,13 +110,13 @@ async fn followed(mesh: &Mesh, kept: Kept, around: &Around<'_>) -> anyhow::Resul
 }
 
 /// Keeps what was granted, or says what came of it instead.
-fn settled(mut kept: Kept, told: &ClaimAnswer, around: &Around<'_>) -> anyhow::Result<ExitCode> {
+fn settled(mut kept: SavedSession, told: &ClaimAnswer, around: &AgentContext<'_>) -> anyhow::Result<ExitCode> {
     if !kept.take(told) {
         kept.forget(around.env)?;
         let why = told.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
         match told.status {
-            State::Denied => bail!("the person said no{why}"),
-            State::Expired if told.session_id.is_none() => {
+            RequestState::Denied => bail!("the person said no{why}"),
+            RequestState::Expired if told.session_id.is_none() => {
                 say::note("nobody decided in time\n  fix: prism agent open again, and prism approve");
                 return Ok(ExitCode::from(UNDECIDED));
             }
@@ -141,8 +141,8 @@ fn settled(mut kept: Kept, told: &ClaimAnswer, around: &Around<'_>) -> anyhow::R
 }
 
 /// The session to work with: one that is open, or one whose request has been approved meanwhile.
-pub(super) async fn current(around: &Around<'_>) -> anyhow::Result<Kept> {
-    let Some(mut kept) = Kept::find(around)? else {
+pub(super) async fn current(around: &AgentContext<'_>) -> anyhow::Result<SavedSession> {
+    let Some(mut kept) = SavedSession::find(around)? else {
         match &around.agent {
             Some(agent) => bail!("{agent:?} has no session open\n  fix: prism agent open --agent {agent} --root ."),
             None => bail!(super::kept::NONE),
@@ -151,7 +151,7 @@ pub(super) async fn current(around: &Around<'_>) -> anyhow::Result<Kept> {
     if kept.given.is_some() {
         return Ok(kept);
     }
-    let mesh = Mesh::running(around.env)?;
+    let mesh = MeshClient::running(around.env)?;
     let Some(mesh) = mesh else { bail!("Prism is not running\n  fix: prism serve --detach") };
     let told = ask(&mesh, &kept.request_id, &kept.claim, Duration::ZERO).await?;
     if told.status.is_open() {

@@ -6,8 +6,8 @@ use prism_api::{refusal::ToldRefusal, socket::HolderEvent};
 use serde_json::{Map, Value};
 
 use super::{
-    Around, show,
-    socket::{NotRunning, Said, Socket},
+    AgentContext, show,
+    socket::{AgentSocket, DaemonNotRunning, SocketMessage},
     words,
 };
 use crate::cli::{reach, say};
@@ -16,7 +16,7 @@ use crate::cli::{reach, say};
 pub(super) const TYPED_WRONGLY: u8 = 2;
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Run {
+pub(super) struct AgentRunArgs {
     /// What to do, as in open_file; see prism agent verbs
     verb: String,
     /// Arguments, as in path=src/main.rs; @FILE takes a value from a file, - from stdin
@@ -24,8 +24,8 @@ pub(super) struct Run {
     words: Vec<String>,
 }
 
-impl Run {
-    pub(super) fn run(self, around: &Around<'_>) -> anyhow::Result<ExitCode> {
+impl AgentRunArgs {
+    pub(super) fn run(self, around: &AgentContext<'_>) -> anyhow::Result<ExitCode> {
         let (verb, args) = match words::understood(&self.verb, &self.words) {
             Ok(understood) => understood,
             Err(error) => {
@@ -50,12 +50,12 @@ impl Run {
 }
 
 /// Opens the session's socket; `Err`: there is no daemon, which has been said.
-pub(super) async fn opened(around: &Around<'_>) -> anyhow::Result<Result<Socket, ExitCode>> {
-    match Socket::open(around).await {
+pub(super) async fn opened(around: &AgentContext<'_>) -> anyhow::Result<Result<AgentSocket, ExitCode>> {
+    match AgentSocket::open(around).await {
         Ok(socket) => Ok(Ok(socket)),
-        Err(error) if error.is::<NotRunning>() => {
+        Err(error) if error.is::<DaemonNotRunning>() => {
             say::error(&error);
-            Ok(Err(ExitCode::from(NotRunning::CODE)))
+            Ok(Err(ExitCode::from(DaemonNotRunning::CODE)))
         }
         Err(error) => Err(error),
     }
@@ -63,20 +63,20 @@ pub(super) async fn opened(around: &Around<'_>) -> anyhow::Result<Result<Socket,
 
 /// Has one thing done. How far it is is shown on a terminal; what else happens goes to `event`.
 pub(super) async fn done(
-    socket: &mut Socket,
+    socket: &mut AgentSocket,
     verb: &str,
     args: Map<String, Value>,
-    around: &Around<'_>,
+    around: &AgentContext<'_>,
     event: impl Fn(&HolderEvent),
 ) -> anyhow::Result<Result<Value, ToldRefusal>> {
     let number = socket.send(verb, args).await?;
     say::status(Some(&format!("{verb} …")));
     let result = loop {
         match socket.next(around).await {
-            Ok(Said::Result { id, result }) if id == number => break Ok(result),
-            Ok(Said::Result { .. }) => {}
-            Ok(Said::Progress(how_far)) => say::status(Some(&format!("{verb} … {how_far}"))),
-            Ok(Said::Event(message)) => event(&message),
+            Ok(SocketMessage::Result { id, result }) if id == number => break Ok(result),
+            Ok(SocketMessage::Result { .. }) => {}
+            Ok(SocketMessage::Progress(how_far)) => say::status(Some(&format!("{verb} … {how_far}"))),
+            Ok(SocketMessage::Event(message)) => event(&message),
             Err(error) => break Err(error),
         }
     };

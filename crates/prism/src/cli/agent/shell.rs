@@ -12,10 +12,10 @@ use prism_editor::verbs;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, BufReader, Stdin, Take};
 
 use super::{
-    Around,
+    AgentContext,
     run::{done, opened},
     show,
-    socket::{Said, Socket},
+    socket::{AgentSocket, SocketMessage},
     words,
 };
 use crate::cli::{reach, say};
@@ -24,22 +24,22 @@ use crate::cli::{reach, say};
 const MAX_LINE: u64 = 16 << 20;
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Shell {
+pub(super) struct AgentShellArgs {
     /// Stop at the first line that fails
     #[arg(long)]
     strict: bool,
 }
 
 /// What a line comes to.
-enum Came {
+enum LineOutcome {
     Well,
     Badly,
     /// The person leaves.
     End,
 }
 
-impl Shell {
-    pub(super) fn run(self, around: &Around<'_>) -> anyhow::Result<ExitCode> {
+impl AgentShellArgs {
+    pub(super) fn run(self, around: &AgentContext<'_>) -> anyhow::Result<ExitCode> {
         reach::run(async move {
             let mut socket = match opened(around).await? {
                 Ok(socket) => socket,
@@ -57,13 +57,13 @@ impl Shell {
                 }
                 let Some(line) = heard(&mut lines, &mut socket, is_person, around).await? else { break };
                 match obey(&line, &mut socket, is_person, around).await? {
-                    Came::Well => {}
-                    Came::Badly if self.strict => {
+                    LineOutcome::Well => {}
+                    LineOutcome::Badly if self.strict => {
                         failed = true;
                         break;
                     }
-                    Came::Badly => failed = !is_person,
-                    Came::End => break,
+                    LineOutcome::Badly => failed = !is_person,
+                    LineOutcome::End => break,
                 }
             }
             socket.close().await;
@@ -75,9 +75,9 @@ impl Shell {
 /// The next line; `None`: there is no more. Meanwhile a person sees what happens.
 async fn heard(
     lines: &mut Take<BufReader<Stdin>>,
-    socket: &mut Socket,
+    socket: &mut AgentSocket,
     is_person: bool,
-    around: &Around<'_>,
+    around: &AgentContext<'_>,
 ) -> anyhow::Result<Option<String>> {
     let mut line = String::new();
     lines.set_limit(MAX_LINE);
@@ -89,7 +89,7 @@ async fn heard(
                 break if count == 0 { Ok(None) } else { Ok(Some(line)) };
             }
             said = socket.next(around) => match said? {
-                Said::Event(message) if is_person => {
+                SocketMessage::Event(message) if is_person => {
                     say::status(None);
                     say::coloured(&show::event(&message));
                     say::prompt("prism> ");
@@ -100,17 +100,22 @@ async fn heard(
     }
 }
 
-async fn obey(line: &str, socket: &mut Socket, is_person: bool, around: &Around<'_>) -> anyhow::Result<Came> {
+async fn obey(
+    line: &str,
+    socket: &mut AgentSocket,
+    is_person: bool,
+    around: &AgentContext<'_>,
+) -> anyhow::Result<LineOutcome> {
     let typed = match words::split(line) {
         Ok(typed) => typed,
         Err(why) => {
             say::error(&anyhow::anyhow!("{why}"));
-            return Ok(Came::Badly);
+            return Ok(LineOutcome::Badly);
         }
     };
-    let Some((verb, rest)) = typed.split_first() else { return Ok(Came::Well) };
+    let Some((verb, rest)) = typed.split_first() else { return Ok(LineOutcome::Well) };
     match verb.as_str() {
-        "exit" | "quit" => return Ok(Came::End),
+        "exit" | "quit" => return Ok(LineOutcome::End),
         "help" => {
             match rest.first().map(|name| words::named(name)) {
                 None => verbs::all().for_each(|verb| say::line(&format!("{:20} {}", verb.name, verb.about))),
@@ -123,7 +128,7 @@ async fn obey(line: &str, socket: &mut Socket, is_person: bool, around: &Around<
                 }
                 Some(Err(error)) => say::error(&error),
             }
-            return Ok(Came::Well);
+            return Ok(LineOutcome::Well);
         }
         _ => {}
     }
@@ -131,7 +136,7 @@ async fn obey(line: &str, socket: &mut Socket, is_person: bool, around: &Around<
         Ok(understood) => understood,
         Err(error) => {
             say::error(&error);
-            return Ok(Came::Badly);
+            return Ok(LineOutcome::Badly);
         }
     };
     let event = |message: &HolderEvent| {
@@ -151,5 +156,5 @@ async fn obey(line: &str, socket: &mut Socket, is_person: bool, around: &Around<
     } else {
         show::told(verb.name, &result, around.json)?;
     }
-    Ok(if result.is_ok() { Came::Well } else { Came::Badly })
+    Ok(if result.is_ok() { LineOutcome::Well } else { LineOutcome::Badly })
 }

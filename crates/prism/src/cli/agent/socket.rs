@@ -20,7 +20,7 @@ use tokio_tungstenite::{
     tungstenite::{self, Message, client::IntoClientRequest, protocol::WebSocketConfig},
 };
 
-use super::{Around, kept::Kept, open};
+use super::{AgentContext, kept::SavedSession, open};
 use crate::cli::{say, verbs::NOT_RUNNING};
 use prism_config::{Env, home, registration::Registration};
 
@@ -33,19 +33,19 @@ const MAX_MESSAGE: usize = 64 << 20;
 const CLOSE_WITHIN: Duration = Duration::from_secs(1);
 
 /// A socket that is open.
-pub(super) struct Socket {
-    stream: WebSocketStream<Box<dyn Pipe>>,
+pub(super) struct AgentSocket {
+    stream: WebSocketStream<Box<dyn SocketStream>>,
     last: u64,
-    kept: Kept,
+    kept: SavedSession,
 }
 
-pub(super) trait Pipe: AsyncRead + AsyncWrite + Unpin + Send {}
+pub(super) trait SocketStream: AsyncRead + AsyncWrite + Unpin + Send {}
 
-impl<T: AsyncRead + AsyncWrite + Unpin + Send> Pipe for T {}
+impl<T: AsyncRead + AsyncWrite + Unpin + Send> SocketStream for T {}
 
 /// What the daemon says.
 #[derive(Debug)]
-pub(super) enum Said {
+pub(super) enum SocketMessage {
     /// What came of the command of that number.
     Result {
         id: u64,
@@ -59,15 +59,15 @@ pub(super) enum Said {
 /// No daemon runs. What a shell is told then is another than of other trouble.
 #[derive(Debug, thiserror::Error)]
 #[error("Prism is not running\n  fix: prism serve --detach, then prism agent open")]
-pub(super) struct NotRunning;
+pub(super) struct DaemonNotRunning;
 
-impl NotRunning {
+impl DaemonNotRunning {
     pub(super) const CODE: u8 = NOT_RUNNING;
 }
 
-impl Socket {
+impl AgentSocket {
     /// Opens the socket of the session that is kept.
-    pub(super) async fn open(around: &Around<'_>) -> anyhow::Result<Self> {
+    pub(super) async fn open(around: &AgentContext<'_>) -> anyhow::Result<Self> {
         let kept = open::current(around).await?;
         let Some(given) = &kept.given else { bail!(super::kept::NONE) };
         let (pipe, authority) = pipe(around.env).await?;
@@ -86,12 +86,14 @@ impl Socket {
         };
         let mut socket = Self { stream, last: 0, kept };
         match socket.next(around).await? {
-            Said::Event(_) => Ok(socket),
-            Said::Result { .. } | Said::Progress(_) => bail!("the daemon is of another version\n  fix: prism restart"),
+            SocketMessage::Event(_) => Ok(socket),
+            SocketMessage::Result { .. } | SocketMessage::Progress(_) => {
+                bail!("the daemon is of another version\n  fix: prism restart")
+            }
         }
     }
 
-    pub(super) fn kept(&self) -> &Kept {
+    pub(super) fn kept(&self) -> &SavedSession {
         &self.kept
     }
 
@@ -106,7 +108,7 @@ impl Socket {
     }
 
     /// What the daemon says next. Cancel safe.
-    pub(super) async fn next(&mut self, around: &Around<'_>) -> anyhow::Result<Said> {
+    pub(super) async fn next(&mut self, around: &AgentContext<'_>) -> anyhow::Result<SocketMessage> {
         loop {
             let heard = timeout(MAX_SILENCE, self.stream.next()).await;
             let heard = heard.context("the daemon has gone silent\n  fix: prism status")?;
@@ -128,10 +130,10 @@ impl Socket {
                         CommandOutcome::Ok(data) => Ok(data),
                         CommandOutcome::Error(refusal) => Err(refusal),
                     };
-                    return Ok(Said::Result { id: id.as_u64().unwrap_or_default(), result });
+                    return Ok(SocketMessage::Result { id: id.as_u64().unwrap_or_default(), result });
                 }
-                HolderMessage::Progress { data, .. } => return Ok(Said::Progress(progress(&data))),
-                HolderMessage::Event(event) => return Ok(Said::Event(event)),
+                HolderMessage::Progress { data, .. } => return Ok(SocketMessage::Progress(progress(&data))),
+                HolderMessage::Event(event) => return Ok(SocketMessage::Event(event)),
                 HolderMessage::Unknown => {}
             }
         }
@@ -177,13 +179,13 @@ fn progress(CommandProgress { message, done, total }: &CommandProgress) -> Strin
 }
 
 /// The way to the daemon, and what it is called there.
-async fn pipe(env: &Env) -> anyhow::Result<(Box<dyn Pipe>, String)> {
+async fn pipe(env: &Env) -> anyhow::Result<(Box<dyn SocketStream>, String)> {
     let url = match env.var("PRISM_URL") {
         Some(url) => url.to_str().ok_or_else(|| anyhow!("PRISM_URL is no URL"))?.trim_end_matches('/').to_owned(),
         None => {
-            let daemon = Registration::alive(&home::folder(env)?).ok_or(NotRunning)?;
+            let daemon = Registration::alive(&home::folder(env)?).ok_or(DaemonNotRunning)?;
             if let Some(socket) = daemon.socket.filter(|socket| socket.exists()) {
-                let stream = UnixStream::connect(&socket).await.map_err(|_| NotRunning)?;
+                let stream = UnixStream::connect(&socket).await.map_err(|_| DaemonNotRunning)?;
                 return Ok((Box::new(stream), "localhost".to_owned()));
             }
             daemon.url
@@ -194,6 +196,6 @@ async fn pipe(env: &Env) -> anyhow::Result<(Box<dyn Pipe>, String)> {
     let authority = authority.ok_or_else(|| anyhow!("{url:?} is no http URL\n  fix: PRISM_URL=http://HOST:PORT"))?;
     let (host, port) = (authority.host().trim_matches(['[', ']']), authority.port_u16().unwrap_or(80));
     let connecting = timeout(CONNECT_WITHIN, TcpStream::connect((host, port))).await;
-    let stream = connecting.map_err(|_| NotRunning)?.map_err(|_| NotRunning)?;
+    let stream = connecting.map_err(|_| DaemonNotRunning)?.map_err(|_| DaemonNotRunning)?;
     Ok((Box::new(stream), authority.to_string()))
 }

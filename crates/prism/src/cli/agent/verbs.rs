@@ -4,25 +4,25 @@ use std::process::ExitCode;
 
 use prism_api::editor::{TextPosition, TextRange};
 use prism_core::{policy::Scopes, shell::command_line};
-use prism_editor::verbs::{self, Kind, Verb};
+use prism_editor::verbs::{self, ArgKind, VerbDoc};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::{Around, kept::Kept, words};
+use super::{AgentContext, kept::SavedSession, words};
 use crate::cli::{
     columns::{Cell, table, text, width},
     say::{self, Colour},
 };
 
 #[derive(Debug, clap::Args)]
-pub(super) struct Verbs {
+pub(super) struct AgentVerbsArgs {
     /// Verb to show with its arguments and an example
     verb: Option<String>,
 }
 
-impl Verbs {
-    pub(super) fn run(self, around: &Around<'_>) -> anyhow::Result<ExitCode> {
-        let kept = Kept::find(around)?;
+impl AgentVerbsArgs {
+    pub(super) fn run(self, around: &AgentContext<'_>) -> anyhow::Result<ExitCode> {
+        let kept = SavedSession::find(around)?;
         let given = kept.as_ref().and_then(|kept| kept.given.as_ref());
         let granted = given.map(|given| Scopes::read(given.scopes.iter().map(String::as_str))).transpose()?;
         if let Some(name) = &self.verb {
@@ -45,15 +45,15 @@ impl Verbs {
 }
 
 /// Whether a verb may be used; `None` if no session is open.
-fn may(verb: &Verb, granted: Option<Scopes>) -> Option<bool> {
+fn may(verb: &VerbDoc, granted: Option<Scopes>) -> Option<bool> {
     Some(verb.action()?.scopes().has_any_of(granted?))
 }
 
-fn needs(verb: &Verb) -> Vec<&'static str> {
+fn needs(verb: &VerbDoc) -> Vec<&'static str> {
     verb.action().map(|action| action.scopes().names()).unwrap_or_default()
 }
 
-fn described(verb: &Verb, granted: Option<Scopes>) -> Value {
+fn described(verb: &VerbDoc, granted: Option<Scopes>) -> Value {
     json!({
         "verb": verb.name, "about": verb.about, "is_granted": may(verb, granted), "needs_one_of": needs(verb),
         "is_read_only": verb.is_read_only(), "arguments": verb.schema(), "example": typed(verb),
@@ -61,7 +61,7 @@ fn described(verb: &Verb, granted: Option<Scopes>) -> Value {
 }
 
 fn all(granted: Option<Scopes>) {
-    let shown: Vec<&Verb> = verbs::all().filter(|verb| may(verb, granted) != Some(false)).collect();
+    let shown: Vec<&VerbDoc> = verbs::all().filter(|verb| may(verb, granted) != Some(false)).collect();
     let columns = [text("VERB", 0), text("WHAT IT DOES", 0), text("NEEDS", 1)];
     let rows = shown.iter().map(|verb| {
         let cells: Vec<Cell> = vec![
@@ -85,7 +85,7 @@ fn all(granted: Option<Scopes>) {
     say::note("prism agent verbs VERB shows its arguments and an example");
 }
 
-fn one(verb: &Verb, granted: Option<Scopes>) {
+fn one(verb: &VerbDoc, granted: Option<Scopes>) {
     say::line(&format!("{}: {}", verb.name, verb.about));
     let granted = match may(verb, granted) {
         Some(true) => ("granted", Some(Colour::Green)),
@@ -105,13 +105,13 @@ fn one(verb: &Verb, granted: Option<Scopes>) {
 }
 
 /// The example as one would type it.
-fn typed(verb: &Verb) -> String {
+fn typed(verb: &VerbDoc) -> String {
     let example: Map<String, Value> = serde_json::from_str(verb.example).unwrap_or_default();
     let place = |TextPosition { line, character }| format!("{line}:{character}");
     let words = example.iter().map(|(name, value)| {
         let text = match (verb.arg(name).map(|arg| arg.kind), value) {
-            (Some(Kind::Position), value) => place(TextPosition::deserialize(value).unwrap_or_default()),
-            (Some(Kind::Range), value) => {
+            (Some(ArgKind::Position), value) => place(TextPosition::deserialize(value).unwrap_or_default()),
+            (Some(ArgKind::Range), value) => {
                 let TextRange { start, end } = TextRange::deserialize(value).unwrap_or_default();
                 format!("{}-{}", place(start), place(end))
             }

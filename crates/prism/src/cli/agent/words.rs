@@ -4,7 +4,7 @@
 use std::io::{self, Read};
 
 use anyhow::{Context, anyhow};
-use prism_editor::verbs::{self, Arg, Kind, Verb};
+use prism_editor::verbs::{self, ArgKind, VerbArg, VerbDoc};
 use serde_json::{Map, Value, json};
 
 use crate::cli::call::arguments;
@@ -14,7 +14,7 @@ use prism_config::raw;
 const MAX_STDIN: u64 = 16 << 20;
 
 /// What is typed into a session: a verb, and arguments as `key=value`.
-pub(super) fn understood(verb: &str, words: &[String]) -> anyhow::Result<(&'static Verb, Map<String, Value>)> {
+pub(super) fn understood(verb: &str, words: &[String]) -> anyhow::Result<(&'static VerbDoc, Map<String, Value>)> {
     let verb = named(verb)?;
     let words = words.iter().enumerate().map(|(i, word)| written(verb, i, word)).collect::<anyhow::Result<Vec<_>>>()?;
     let stdin = match words.iter().any(|word| word == "-") {
@@ -36,7 +36,7 @@ pub(super) fn understood(verb: &str, words: &[String]) -> anyhow::Result<(&'stat
 }
 
 /// The verb of that name, or the one that was probably meant.
-pub(super) fn named(name: &str) -> anyhow::Result<&'static Verb> {
+pub(super) fn named(name: &str) -> anyhow::Result<&'static VerbDoc> {
     verbs::named(name).ok_or_else(|| {
         let near = raw::nearest(name, verbs::all().map(|verb| verb.name));
         let near = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
@@ -46,9 +46,9 @@ pub(super) fn named(name: &str) -> anyhow::Result<&'static Verb> {
 
 /// A word with what only a person writes put into JSON: places, text from stdin, and what a verb is about without its
 /// name.
-fn written(verb: &Verb, i: usize, word: &str) -> anyhow::Result<String> {
+fn written(verb: &VerbDoc, i: usize, word: &str) -> anyhow::Result<String> {
     let Some((key, text)) = word.split_once('=') else {
-        let is_text = |arg: &&Arg| matches!(arg.kind, Kind::Text | Kind::Command);
+        let is_text = |arg: &&VerbArg| matches!(arg.kind, ArgKind::Text | ArgKind::Command);
         let first = verb.args.iter().filter(is_text).find(|arg| arg.is_required || arg.name == "path");
         return Ok(match first {
             Some(first) if i == 0 && word != "-" => return written(verb, i, &format!("{}={word}", first.name)),
@@ -57,20 +57,20 @@ fn written(verb: &Verb, i: usize, word: &str) -> anyhow::Result<String> {
     };
     let Some(arg) = verb.arg(key) else { return Ok(word.to_owned()) };
     let value = match arg.kind {
-        Kind::Position => place(text),
-        Kind::Range => {
+        ArgKind::Position => place(text),
+        ArgKind::Range => {
             text.split_once('-').and_then(|(start, end)| Some(json!({"start": place(start)?, "end": place(end)?})))
         }
         // A line for the shell is one, whatever commas it has; a list of words begins like one.
-        Kind::Command if !text.starts_with(['[', '@']) => Some(text.into()),
-        Kind::Text if text == "-" && holds_text(arg) => Some(stdin()?.into()),
+        ArgKind::Command if !text.starts_with(['[', '@']) => Some(text.into()),
+        ArgKind::Text if text == "-" && holds_text(arg) => Some(stdin()?.into()),
         _ => None,
     };
     Ok(value.map_or_else(|| word.to_owned(), |value| format!("{key}:={value}")))
 }
 
 /// Whether an argument is a text that may well be long.
-fn holds_text(arg: &Arg) -> bool {
+fn holds_text(arg: &VerbArg) -> bool {
     ["content", "new_text", "old_text", "input", "message"].contains(&arg.name)
 }
 

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use prism_mcp::client::{AskedForm, Foreign, Manners, SchemaKind, SchemaPart};
+use prism_mcp::client::{AskedForm, Foreign, QuestionHandler, SchemaKind, SchemaPart};
 use serde_json::{Map, Value, json};
 
 use crate::cli::say;
@@ -15,11 +15,11 @@ use crate::cli::say;
 const TRIES: usize = 5;
 
 /// A person answers, if both ends of a talk are a terminal.
-pub(super) fn manners() -> Manners {
+pub(super) fn manners() -> QuestionHandler {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        return Manners::Decline;
+        return QuestionHandler::Decline;
     }
-    Manners::Person(Arc::new(|params| {
+    QuestionHandler::Person(Arc::new(|params| {
         say::status(None);
         ask(params, &mut io::stdin().lock(), &mut say::terminal()).unwrap_or_else(|_| json!({"action": "cancel"}))
     }))
@@ -35,15 +35,15 @@ fn ask(params: &Value, from: &mut impl BufRead, to: &mut impl Write) -> io::Resu
     let mut content = Map::new();
     for (name, field) in schema.properties.iter().flatten() {
         match value(name, &SchemaPart::of(field), required.contains(&name.as_str()), from, to)? {
-            Said::Value(value) => drop(content.insert(name.clone(), value)),
-            Said::Nothing => {}
-            Said::Action(action) => return Ok(json!({"action": action})),
+            FieldAnswer::Value(value) => drop(content.insert(name.clone(), value)),
+            FieldAnswer::Nothing => {}
+            FieldAnswer::Action(action) => return Ok(json!({"action": action})),
         }
     }
     Ok(json!({"action": "accept", "content": content}))
 }
 
-enum Said {
+enum FieldAnswer {
     Value(Value),
     Nothing,
     Action(&'static str),
@@ -55,7 +55,7 @@ fn value(
     required: bool,
     from: &mut impl BufRead,
     to: &mut impl Write,
-) -> io::Result<Said> {
+) -> io::Result<FieldAnswer> {
     for _ in 0..TRIES {
         let title = plain(field.title.as_deref().unwrap_or(name));
         let about = field.description.as_ref().map(|about| format!(" ({})", plain(about))).unwrap_or_default();
@@ -68,19 +68,19 @@ fn value(
         let mut line = String::new();
         if from.read_line(&mut line)? == 0 {
             writeln!(to)?;
-            return Ok(Said::Action("cancel"));
+            return Ok(FieldAnswer::Action("cancel"));
         }
         match (line.trim(), &field.default) {
-            ("!", _) => return Ok(Said::Action("decline")),
-            ("", Some(default)) => return Ok(Said::Value(default.clone())),
-            ("", None) if !required => return Ok(Said::Nothing),
+            ("!", _) => return Ok(FieldAnswer::Action("decline")),
+            ("", Some(default)) => return Ok(FieldAnswer::Value(default.clone())),
+            ("", None) if !required => return Ok(FieldAnswer::Nothing),
             (text, _) => match typed(text, field) {
-                Some(value) => return Ok(Said::Value(value)),
+                Some(value) => return Ok(FieldAnswer::Value(value)),
                 None => writeln!(to, "  that is not {}", kind(field).unwrap_or("one of the choices"))?,
             },
         }
     }
-    Ok(Said::Action("decline"))
+    Ok(FieldAnswer::Action("decline"))
 }
 
 /// The values to choose from, in either way that the revisions write them.

@@ -2,11 +2,11 @@
 
 use prism_api::status::{AgentStatus, MeshStatus, ReplyDebts};
 
-use super::{Finding, Patient};
+use super::{DoctorContext, Finding};
 
 const WHAT: &str = "agents";
 
-pub(super) fn check(patient: &Patient<'_>) -> Vec<Finding> {
+pub(super) fn check(patient: &DoctorContext<'_>) -> Vec<Finding> {
     let mesh = patient.status.as_ref().and_then(|status| status.mesh.as_ref());
     mesh.map(found).unwrap_or_default()
 }

@@ -12,25 +12,25 @@ use std::{
 use futures_util::future::join_all;
 use prism_api::status::{DestinationStatus, StatusReport};
 use prism_bridge::drive::health::{self, ServerState};
-use prism_config::Http;
-use prism_mcp::client::{Arrival, Fault, Manners, Wanted, Watch};
+use prism_config::HttpConfig;
+use prism_mcp::client::{ClientError, QuestionHandler, ReceivedMessage, RevisionChoice, TrafficObserver};
 use tokio::time::timeout;
 
-use super::{Doctor, Finding, Patient};
+use super::{DoctorArgs, DoctorContext, Finding};
 use crate::cli::{
-    reach::{self, Interrupts, Toward},
+    reach::{self, ConnectArgs, Interrupts},
     say,
     status::words::{ago, took},
 };
 
 /// Nobody looks at what arrives.
-struct Unwatched;
+struct SilentObserver;
 
-impl Watch for Unwatched {
-    fn message(&self, _: &Arrival) {}
+impl TrafficObserver for SilentObserver {
+    fn message(&self, _: &ReceivedMessage) {}
 }
 
-pub(super) async fn check(doctor: &Doctor, patient: &Patient<'_>) -> Vec<Finding> {
+pub(super) async fn check(doctor: &DoctorArgs, patient: &DoctorContext<'_>) -> Vec<Finding> {
     const WHAT: &str = "calls";
     let Some(config) = &patient.config else {
         return vec![Finding::skipped(WHAT, "there is no config to call the servers of")];
@@ -44,7 +44,7 @@ pub(super) async fn check(doctor: &Doctor, patient: &Patient<'_>) -> Vec<Finding
         return known.chain([Finding::skipped(WHAT, "--no-calls")]).collect();
     }
     let toward =
-        Toward { config: doctor.config.clone(), token: None, headers: Vec::new(), revision: "auto".to_owned() };
+        ConnectArgs { config: doctor.config.clone(), token: None, headers: Vec::new(), revision: "auto".to_owned() };
     let (mut stop, reach) = match (Interrupts::new(), toward.reach(None, patient.env).await) {
         (Ok(stop), Ok(reach)) => (stop, reach),
         (Err(error), _) => return vec![Finding::error(WHAT, &error.into())],
@@ -109,15 +109,17 @@ fn known_of(one: &DestinationStatus) -> Finding {
     }
 }
 
-async fn call(name: &str, http: Http, patience: Duration, advice: Option<String>) -> Finding {
+async fn call(name: &str, http: HttpConfig, patience: Duration, advice: Option<String>) -> Finding {
     let (url, begun) = (http.shown_url().to_owned(), Instant::now());
     let asking = async {
-        let client = reach::open(http, Wanted::Auto, patience, Manners::Decline, Arc::new(Unwatched)).await?;
+        let client =
+            reach::open(http, RevisionChoice::Auto, patience, QuestionHandler::Decline, Arc::new(SilentObserver))
+                .await?;
         let tools = if client.has("tools") { client.tools().await.map(|tools| tools.len()) } else { Ok(0) };
         client.close().await;
         Ok((client.greeting.clone(), tools?))
     };
-    let late = |_| Err(Fault::Timeout { what: "answer".to_owned(), after: patience });
+    let late = |_| Err(ClientError::Timeout { what: "answer".to_owned(), after: patience });
     let outcome = timeout(patience, asking).await.unwrap_or_else(late);
     let milliseconds = u64::try_from(begun.elapsed().as_millis()).unwrap_or(u64::MAX);
     let finding = match outcome {

@@ -10,21 +10,21 @@ use std::{
 use prism_os::{login, peek, program};
 use tokio::task::spawn_blocking;
 
-use super::{Finding, Patient};
+use super::{DoctorContext, Finding};
 use prism_bridge::drive::health::ServerState;
 use prism_config::{
-    Config, Destination, Env, Flags, Inherit,
-    file::{self, Places},
-    secret::{self, Reference, SecretError},
+    Config, DestinationConfig, Env, EnvInheritance, Flags,
+    file::{self, ConfigPaths},
+    secret::{self, SecretError, SecretReference},
 };
 
 const PATH: &str = "PATH";
 
-pub(super) fn check(explicit: Option<&Path>, patient: &Patient) -> (Option<Config>, Vec<Finding>) {
+pub(super) fn check(explicit: Option<&Path>, patient: &DoctorContext) -> (Option<Config>, Vec<Finding>) {
     const WHAT: &str = "config";
     const ADD: &str = "prism add files -- npx -y @modelcontextprotocol/server-filesystem .";
     let explicit = explicit.map(Path::to_owned);
-    let places = Places { explicit, here: PathBuf::new(), home: patient.home.clone() };
+    let places = ConfigPaths { explicit, here: PathBuf::new(), home: patient.home.clone() };
     let loaded = match file::load(&places, &[], &Flags::default(), patient.env) {
         Ok(loaded) => loaded,
         Err(error) => return (None, vec![Finding::error(WHAT, &error.into())]),
@@ -48,9 +48,9 @@ fn absolute(path: &Path) -> String {
 }
 
 /// PATHs, and the programs that destinations need on them: the servers get the login shell's and the daemon's.
-pub(super) async fn check_programs(patient: &Patient<'_>) -> Vec<Finding> {
+pub(super) async fn check_programs(patient: &DoctorContext<'_>) -> Vec<Finding> {
     let Some(config) = &patient.config else { return Vec::new() };
-    let own: Vec<&Destination> = config.destinations.values().filter(|one| !one.command.is_empty()).collect();
+    let own: Vec<&DestinationConfig> = config.destinations.values().filter(|one| !one.command.is_empty()).collect();
     if own.is_empty() {
         return Vec::new();
     }
@@ -82,7 +82,7 @@ async fn login_path(env: &Env, findings: &mut Vec<Finding>) -> Option<OsString> 
         findings.push(Finding::skipped(PATH, "there is no login shell to ask for its PATH"));
         return None;
     };
-    let (asked, all) = (shell.clone(), env.inherited(&Inherit::All));
+    let (asked, all) = (shell.clone(), env.inherited(&EnvInheritance::All));
     let path = spawn_blocking(move || login::path(&asked, &all, login::PATIENCE)).await.ok().flatten();
     if path.is_none() {
         let said = format!(
@@ -100,7 +100,7 @@ fn folders(path: &OsStr) -> BTreeSet<PathBuf> {
     std::env::split_paths(path).filter(|folder| !folder.as_os_str().is_empty()).collect()
 }
 
-fn of_program(destination: &Destination, path: &OsStr, here: &OsStr) -> Finding {
+fn of_program(destination: &DestinationConfig, path: &OsStr, here: &OsStr) -> Finding {
     let what = &destination.name;
     let wanted = destination.command.first().map(String::as_str).unwrap_or_default();
     let cwd = destination.cwd.as_deref();
@@ -117,7 +117,7 @@ fn of_program(destination: &Destination, path: &OsStr, here: &OsStr) -> Finding 
 }
 
 /// What stands elsewhere: variables, files, the keyring.
-pub(super) async fn check_secrets(patient: &Patient<'_>) -> Vec<Finding> {
+pub(super) async fn check_secrets(patient: &DoctorContext<'_>) -> Vec<Finding> {
     let Some(config) = &patient.config else { return Vec::new() };
     let daemon = patient.status.as_ref().map(|status| status.daemon.pid);
     let mut findings = Vec::new();
@@ -150,7 +150,7 @@ pub(super) async fn check_secrets(patient: &Patient<'_>) -> Vec<Finding> {
 fn look_up(name: &str, value: &str, is_header: bool, env: &Env, daemon: Option<u32>) -> Option<(String, String)> {
     let reference = if is_header { secret::of_header(value) } else { secret::of_variable(value) };
     // The daemon's environment counts, and it may differ from this shell's.
-    if let (Some(Reference::Variable(variable)), Some(pid)) = (reference, daemon) {
+    if let (Some(SecretReference::Variable(variable)), Some(pid)) = (reference, daemon) {
         let set = |value: &OsStr| !value.is_empty();
         if peek::variable(pid, variable).as_deref().is_some_and(set) {
             return None;

@@ -6,9 +6,9 @@ use prism_api::status::{ConfigState, StatusReport};
 use prism_config::registration;
 use prism_os::{peek, process::user_id};
 
-use super::{Finding, Patient};
+use super::{DoctorContext, Finding};
 use crate::cli::{
-    locate::{Answer, Located, locate},
+    locate::{DaemonLocation, StatusAnswer, locate},
     status::words::time,
 };
 
@@ -16,7 +16,7 @@ const DAEMON: &str = "daemon";
 const PORT: &str = "port";
 const START: &str = "prism serve --detach";
 
-pub(super) async fn check(config: Option<&Path>, patient: &Patient<'_>) -> (Option<StatusReport>, Vec<Finding>) {
+pub(super) async fn check(config: Option<&Path>, patient: &DoctorContext<'_>) -> (Option<StatusReport>, Vec<Finding>) {
     let mut findings = Vec::new();
     if let Some(stale) = patient.registration.as_ref().filter(|registration| !registration.is_alive()) {
         let file = patient.home.join(registration::FILE);
@@ -29,26 +29,26 @@ pub(super) async fn check(config: Option<&Path>, patient: &Patient<'_>) -> (Opti
         return (None, findings);
     };
     match located.ask().await {
-        Answer::Status(status) => {
+        StatusAnswer::Status(status) => {
             findings.extend(running(&status, patient));
             (Some(*status), findings)
         }
-        Answer::Nobody if located.registration.is_some() => {
+        StatusAnswer::Nobody if located.registration.is_some() => {
             let said = format!("it lives and does not answer at {}", located.base);
             findings.push(Finding::wrong(DAEMON, said, "prism restart; what it did is in `prism logs`"));
             (None, findings)
         }
-        Answer::Nobody => {
+        StatusAnswer::Nobody => {
             findings.push(Finding::note(DAEMON, "it does not run", START));
             findings.push(Finding::ok(PORT, format!("{} is free", located.base)));
             (None, findings)
         }
-        Answer::OtherToken => {
+        StatusAnswer::OtherToken => {
             let said = format!("a Prism at {} has another token{}", located.base, holder(&located));
             findings.push(Finding::wrong(PORT, said, "set PRISM_HOME as it was set there; or stop that one"));
             (None, findings)
         }
-        Answer::Strange(why) => {
+        StatusAnswer::Strange(why) => {
             let said = format!("somebody else listens at {}: {why}{}", located.base, holder(&located));
             findings.push(Finding::wrong(PORT, said, "stop it, or choose another: `port = …` in prism.toml"));
             (None, findings)
@@ -56,7 +56,7 @@ pub(super) async fn check(config: Option<&Path>, patient: &Patient<'_>) -> (Opti
     }
 }
 
-fn running(status: &StatusReport, patient: &Patient) -> Vec<Finding> {
+fn running(status: &StatusReport, patient: &DoctorContext) -> Vec<Finding> {
     let daemon = &status.daemon;
     let own = env!("CARGO_PKG_VERSION");
     let mut findings = vec![if daemon.version == own {
@@ -101,13 +101,13 @@ fn running(status: &StatusReport, patient: &Patient) -> Vec<Finding> {
 }
 
 /// Who has the port, as far as that can be seen.
-fn holder(located: &Located) -> String {
+fn holder(located: &DaemonLocation) -> String {
     let port = located.base.rsplit(':').next().and_then(|port| port.trim_end_matches('/').parse().ok());
     match port.and_then(peek::listener) {
-        Some(peek::Listener { pid: Some(pid), .. }) => {
+        Some(peek::PortOwner { pid: Some(pid), .. }) => {
             format!(" (pid {pid}, {})", peek::program(pid).unwrap_or_else(|| "?".to_owned()))
         }
-        Some(peek::Listener { pid: None, uid }) if uid != user_id() => {
+        Some(peek::PortOwner { pid: None, uid }) if uid != user_id() => {
             format!(" (a program of the user with uid {uid})")
         }
         _ => String::new(),

@@ -3,38 +3,38 @@
 
 use std::{collections::BTreeSet, path::Path};
 
-use prism_os::program::{self, Absent};
+use prism_os::program::{self, ProgramLookupError};
 use serde_json::Value;
 
-use super::{Finding, Patient};
+use super::{DoctorContext, Finding};
 use crate::cli::configs::is_there;
 use prism_config::{Env, home::TOKEN_FILE};
 use prism_install::{
-    InstallError, Records,
-    entry::{self, Marks},
-    found::{self, Found},
-    surface::{Scope, Surface},
+    ChangeRecords, InstallError,
+    entry::{self, EntryMarks},
+    found::{self, PrismEntry},
+    surface::{Surface, SurfaceScope},
 };
 
 /// What a surface's entry for Prism says, and how it is written anew.
-struct Entry {
+struct SurfaceEntry {
     surface: Surface,
-    found: Found,
+    found: PrismEntry,
     fix: String,
 }
 
 /// What an entry is compared with. What is not known is not compared.
-struct Right<'a> {
+struct ExpectedEntry<'a> {
     base: Option<&'a str>,
     token: Option<&'a str>,
     home: &'a Path,
 }
 
-pub(super) fn check(patient: &Patient) -> Vec<Finding> {
+pub(super) fn check(patient: &DoctorContext) -> Vec<Finding> {
     let token = std::fs::read_to_string(patient.home.join(TOKEN_FILE)).ok();
     let token = token.as_deref().map(str::trim).filter(|_| patient.env.var("PRISM_API_KEY").is_none());
     let base = patient.status.as_ref().map(|status| status.daemon.url.as_str());
-    let right = Right { base, token, home: &patient.home };
+    let right = ExpectedEntry { base, token, home: &patient.home };
     let (entries, mut findings) = entries(patient, &right);
     findings.extend(entries.iter().map(|entry| judge(entry, &right, patient.env)));
     if findings.is_empty() {
@@ -48,13 +48,13 @@ pub(super) fn check(patient: &Patient) -> Vec<Finding> {
 }
 
 /// The entries for Prism in the configs of this user and of the project one is in, and the configs that are broken.
-fn entries(patient: &Patient, right: &Right) -> (Vec<Entry>, Vec<Finding>) {
+fn entries(patient: &DoctorContext, right: &ExpectedEntry) -> (Vec<SurfaceEntry>, Vec<Finding>) {
     let url = right.base.map(|base| format!("{base}/mcp"));
     let url = url.or_else(|| patient.config.as_ref().map(|config| config.root_url()));
-    let marks = Marks { url: url.unwrap_or_default(), token: right.token.map(str::to_owned) };
-    let records = Records::new(&patient.home);
+    let marks = EntryMarks { url: url.unwrap_or_default(), token: right.token.map(str::to_owned) };
+    let records = ChangeRecords::new(&patient.home);
     let here = std::env::current_dir().unwrap_or_default();
-    let scopes = [(Scope::User, ""), (Scope::Project(&here), " --project")];
+    let scopes = [(SurfaceScope::User, ""), (SurfaceScope::Project(&here), " --project")];
     let (mut entries, mut broken, mut seen) = (Vec::new(), Vec::new(), BTreeSet::new());
     for (scope, option) in scopes {
         for surface in Surface::ALL {
@@ -70,7 +70,7 @@ fn entries(patient: &Patient, right: &Right) -> (Vec<Entry>, Vec<Finding>) {
                 Ok(Some(found)) => {
                     let force = if found.ours { "" } else { " --force" };
                     let fix = format!("prism install {}{option}{force}", surface.name());
-                    entries.push(Entry { surface, found, fix });
+                    entries.push(SurfaceEntry { surface, found, fix });
                 }
                 Ok(None) => {}
                 Err(error) => broken.push(unreadable(surface, &error)),
@@ -87,8 +87,8 @@ fn unreadable(surface: Surface, error: &InstallError) -> Finding {
     Finding::note(surface.name(), said, format!("mend it, then prism install {}", surface.name()))
 }
 
-fn judge(entry: &Entry, right: &Right, env: &Env) -> Finding {
-    let Entry { surface, found: Found { path, value, .. }, fix } = entry;
+fn judge(entry: &SurfaceEntry, right: &ExpectedEntry, env: &Env) -> Finding {
+    let SurfaceEntry { surface, found: PrismEntry { path, value, .. }, fix } = entry;
     let (surface, file) = (surface.name(), path.display());
     if let Some(url) = entry::url(value) {
         let base = right.base.map(|base| base.trim_end_matches('/'));
@@ -116,7 +116,7 @@ fn judge(entry: &Entry, right: &Right, env: &Env) -> Finding {
         return Finding::wrong(surface, said, fix);
     };
     if let Err(absent) = program::find(program, None, env.var("PATH").unwrap_or_default()) {
-        let is_gone = matches!(absent, Absent::NotOnPath { .. } | Absent::NoFile { .. });
+        let is_gone = matches!(absent, ProgramLookupError::NotOnPath { .. } | ProgramLookupError::NoFile { .. });
         // An entry that is written anew leads to a program that is there.
         let fix = if is_gone { fix.clone() } else { format!("{}; or {fix}", absent.fix()) };
         return Finding::wrong(surface, format!("{file} leads nowhere: {absent}"), fix);
@@ -139,14 +139,14 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::cli::doctor::Verdict;
+    use crate::cli::doctor::FindingVerdict;
 
-    fn judged(value: Value, base: Option<&str>, token: Option<&str>) -> (Verdict, String) {
-        let found = Found { path: "mcp.json".into(), value, ours: true };
-        let entry = Entry { surface: Surface::Cursor, found, fix: "prism install cursor".to_owned() };
-        let right = Right { base, token, home: Path::new("/home/ann/.prism") };
+    fn judged(value: Value, base: Option<&str>, token: Option<&str>) -> (FindingVerdict, String) {
+        let found = PrismEntry { path: "mcp.json".into(), value, ours: true };
+        let entry = SurfaceEntry { surface: Surface::Cursor, found, fix: "prism install cursor".to_owned() };
+        let right = ExpectedEntry { base, token, home: Path::new("/home/ann/.prism") };
         let finding = judge(&entry, &right, &Env::from([("PATH", "/bin:/usr/bin")]));
-        assert_eq!(finding.fix.is_some(), finding.verdict != Verdict::Ok);
+        assert_eq!(finding.fix.is_some(), finding.verdict != FindingVerdict::Ok);
         (finding.verdict, finding.said)
     }
 
@@ -154,9 +154,9 @@ mod tests {
     fn what_leads_to_the_daemon_is_well_and_what_does_not_is_named() {
         let entry = |port: u16| json!({"url": format!("http://localhost:{port}/mcp"), "headers": {"authorization": "Bearer right"}});
         let base = Some("http://127.0.0.1:7411");
-        assert_eq!(judged(entry(7411), base, Some("right")).0, Verdict::Ok);
+        assert_eq!(judged(entry(7411), base, Some("right")).0, FindingVerdict::Ok);
         let (verdict, said) = judged(entry(7412), base, Some("right"));
-        assert!(verdict == Verdict::Wrong && said.contains("leads to http://localhost:7412/mcp"), "{said}");
+        assert!(verdict == FindingVerdict::Wrong && said.contains("leads to http://localhost:7412/mcp"), "{said}");
         assert!(
             judged(entry(7411).to_string().replace("7411", "74110").parse::<Value>().unwrap(), base, None)
                 .1
@@ -164,36 +164,36 @@ mod tests {
             "a port that begins the same is another"
         );
         let (verdict, said) = judged(entry(7411), base, Some("other"));
-        assert!(verdict == Verdict::Wrong && !said.contains("right"), "no secret is shown: {said}");
+        assert!(verdict == FindingVerdict::Wrong && !said.contains("right"), "no secret is shown: {said}");
         let elsewhere =
             json!({"url": "http://127.0.0.1:7411/mcp", "headers": {"Authorization": "Bearer ${env:TOKEN}"}});
-        assert_eq!(judged(elsewhere, base, Some("other")).0, Verdict::Ok);
-        assert_eq!(judged(entry(1), None, None).0, Verdict::Ok, "nobody runs that it could be compared with");
+        assert_eq!(judged(elsewhere, base, Some("other")).0, FindingVerdict::Ok);
+        assert_eq!(judged(entry(1), None, None).0, FindingVerdict::Ok, "nobody runs that it could be compared with");
     }
 
     #[test]
     fn a_program_that_is_gone_is_named() {
-        assert_eq!(judged(json!({"command": "sh", "args": ["stdio"]}), None, None).0, Verdict::Ok);
-        assert_eq!(judged(json!({"command": ["sh", "stdio"]}), None, None).0, Verdict::Ok);
+        assert_eq!(judged(json!({"command": "sh", "args": ["stdio"]}), None, None).0, FindingVerdict::Ok);
+        assert_eq!(judged(json!({"command": ["sh", "stdio"]}), None, None).0, FindingVerdict::Ok);
         let gone = judged(json!({"command": "/no/such/prism"}), None, None);
         let said = "mcp.json leads nowhere: its program /no/such/prism does not exist";
-        assert_eq!(gone, (Verdict::Wrong, said.to_owned()));
-        assert_eq!(judged(json!({}), None, None).0, Verdict::Wrong);
+        assert_eq!(gone, (FindingVerdict::Wrong, said.to_owned()));
+        assert_eq!(judged(json!({}), None, None).0, FindingVerdict::Wrong);
         // there all the same, and only not to be started.
         let folder = tempfile::tempdir().unwrap();
         let shim = folder.path().join("prism");
         std::fs::write(&shim, "").unwrap();
         let (verdict, said) = judged(json!({"command": shim}), None, None);
-        assert!(verdict == Verdict::Wrong && said.ends_with("prism is not executable"), "{said}");
+        assert!(verdict == FindingVerdict::Wrong && said.ends_with("prism is not executable"), "{said}");
     }
 
     #[test]
     fn a_shim_that_is_told_another_home_is_named() {
         let entry = |key: &str, home: &str| json!({"command": "sh", "args": ["stdio"], key: {"PRISM_HOME": home}});
-        assert_eq!(judged(entry("env", "/home/ann/.prism"), None, None).0, Verdict::Ok);
+        assert_eq!(judged(entry("env", "/home/ann/.prism"), None, None).0, FindingVerdict::Ok);
         for key in ["env", "environment"] {
             let (verdict, said) = judged(entry(key, "/srv/prism"), None, None);
-            assert!(verdict == Verdict::Note && said.contains("the Prism of /srv/prism"), "{said}");
+            assert!(verdict == FindingVerdict::Note && said.contains("the Prism of /srv/prism"), "{said}");
         }
     }
 }

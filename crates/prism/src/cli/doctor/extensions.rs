@@ -3,24 +3,24 @@
 
 use prism_api::gate::PluginsPage;
 
-use super::{Finding, Patient};
-use crate::cli::gate::Gate;
+use super::{DoctorContext, Finding};
+use crate::cli::gate::GateClient;
 use prism_install::{
-    extension::{VERSION, kept::Shelf, program::Program},
+    extension::{VERSION, kept::ExtensionStore, program::EditorProgram},
     surface::Surface,
 };
 
-pub(super) async fn check(patient: &Patient<'_>) -> Vec<Finding> {
+pub(super) async fn check(patient: &DoctorContext<'_>) -> Vec<Finding> {
     let connected = connected(patient).await;
     let mut findings = Vec::new();
     for surface in Surface::ALL.into_iter().filter(|surface| !surface.extension_programs().is_empty()) {
         let windows = connected.as_ref().map(|all| all.iter().filter(|name| is_of(surface, name)).count());
-        let programs = Program::all_of(surface, patient.env);
+        let programs = EditorProgram::all_of(surface, patient.env);
         findings.extend(programs.iter().map(|program| judge(surface, program, windows)));
         if programs.is_empty() && windows.is_some_and(|windows| windows > 0) {
             findings.push(Finding::ok(surface.name(), format!("its extension runs{}", connection(windows))));
-        } else if Shelf::new(&patient.home).all(surface).iter().any(|kept| kept.program.is_none()) {
-            let (title, package) = (surface.title(), Shelf::new(&patient.home).package());
+        } else if ExtensionStore::new(&patient.home).all(surface).iter().any(|kept| kept.program.is_none()) {
+            let (title, package) = (surface.title(), ExtensionStore::new(&patient.home).package());
             let said = format!("the extension for {title} waits in {}", package.display());
             let fix = format!("in {title}, run Extensions: Install from VSIX…");
             findings.push(Finding::note(surface.name(), said, fix));
@@ -30,9 +30,9 @@ pub(super) async fn check(patient: &Patient<'_>) -> Vec<Finding> {
 }
 
 /// The editors that are connected, by name; `None` if no daemon can be asked.
-async fn connected(patient: &Patient<'_>) -> Option<Vec<String>> {
+async fn connected(patient: &DoctorContext<'_>) -> Option<Vec<String>> {
     patient.status.as_ref()?;
-    let gate = Gate::running(patient.env).ok().flatten()?;
+    let gate = GateClient::running(patient.env).ok().flatten()?;
     let PluginsPage { plugins } = gate.get("/mcp/plugins").await.ok()?;
     Some(plugins.into_iter().map(|plugin| plugin.plugin).collect())
 }
@@ -45,7 +45,7 @@ fn is_of(surface: Surface, plugin: &str) -> bool {
     }
 }
 
-fn judge(surface: Surface, program: &Program, windows: Option<usize>) -> Finding {
+fn judge(surface: Surface, program: &EditorProgram, windows: Option<usize>) -> Finding {
     let (name, shown) = (surface.name(), program.path.display());
     let install = format!("prism install {name}");
     match program.version() {

@@ -8,7 +8,7 @@ use crate::cli::say::{self, Colour, Line};
 pub(super) struct Finding {
     /// What was looked at, in a word or two.
     pub(super) what: String,
-    pub(super) verdict: Verdict,
+    pub(super) verdict: FindingVerdict,
     pub(super) said: String,
     /// What to type.
     pub(super) fix: Option<String>,
@@ -18,7 +18,7 @@ pub(super) struct Finding {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Verdict {
+pub(super) enum FindingVerdict {
     Ok,
     /// Not wrong, but worth knowing.
     Note,
@@ -32,19 +32,19 @@ const WIDTH: usize = 12;
 
 impl Finding {
     pub(super) fn ok(what: &str, said: impl Into<String>) -> Self {
-        Self::new(what, Verdict::Ok, said, None)
+        Self::new(what, FindingVerdict::Ok, said, None)
     }
 
     pub(super) fn note(what: &str, said: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self::new(what, Verdict::Note, said, Some(fix.into()))
+        Self::new(what, FindingVerdict::Note, said, Some(fix.into()))
     }
 
     pub(super) fn wrong(what: &str, said: impl Into<String>, fix: impl Into<String>) -> Self {
-        Self::new(what, Verdict::Wrong, said, Some(fix.into()))
+        Self::new(what, FindingVerdict::Wrong, said, Some(fix.into()))
     }
 
     pub(super) fn skipped(what: &str, said: impl Into<String>) -> Self {
-        Self::new(what, Verdict::Skipped, said, None)
+        Self::new(what, FindingVerdict::Skipped, said, None)
     }
 
     /// An error in our own words, which says what to type after `fix:`, if it knows.
@@ -52,16 +52,16 @@ impl Finding {
         let text = format!("{error:#}");
         match text.split_once("fix: ") {
             Some((said, fix)) => Self::wrong(what, said.trim(), fix.trim()),
-            None => Self::new(what, Verdict::Wrong, text, None),
+            None => Self::new(what, FindingVerdict::Wrong, text, None),
         }
     }
 
-    fn new(what: &str, verdict: Verdict, said: impl Into<String>, fix: Option<String>) -> Self {
+    fn new(what: &str, verdict: FindingVerdict, said: impl Into<String>, fix: Option<String>) -> Self {
         Self { what: what.to_owned(), verdict, said: said.into(), fix, took_ms: None }
     }
 
     pub(super) fn is_wrong(&self) -> bool {
-        self.verdict == Verdict::Wrong
+        self.verdict == FindingVerdict::Wrong
     }
 
     pub(super) fn say(&self) {
@@ -70,10 +70,10 @@ impl Finding {
 
     pub(super) fn lines(&self) -> Vec<Line> {
         let (word, colour) = match self.verdict {
-            Verdict::Ok => ("ok", Colour::Green),
-            Verdict::Note => ("note", Colour::Yellow),
-            Verdict::Wrong => ("wrong", Colour::Red),
-            Verdict::Skipped => ("skipped", Colour::Dim),
+            FindingVerdict::Ok => ("ok", Colour::Green),
+            FindingVerdict::Note => ("note", Colour::Yellow),
+            FindingVerdict::Wrong => ("wrong", Colour::Red),
+            FindingVerdict::Skipped => ("skipped", Colour::Dim),
         };
         let indent = " ".repeat(9 + WIDTH + 2);
         let mut said = self.said.lines();

@@ -8,14 +8,14 @@ use std::{
 
 use prism_os::process::user_id;
 
-use super::{Finding, Patient};
+use super::{DoctorContext, Finding};
 use prism_config::home::TOKEN_FILE;
 use prism_daemon::running::DATABASE;
 
 const HOME: &str = "home";
 const TOKEN: &str = "token";
 
-pub(super) fn check(patient: &Patient) -> Vec<Finding> {
+pub(super) fn check(patient: &DoctorContext) -> Vec<Finding> {
     let home = &patient.home;
     let shown = home.display();
     match fs::metadata(home) {
@@ -60,7 +60,7 @@ fn closed(path: &Path, wanted: u32) -> Result<u32, Finding> {
     Ok(mode)
 }
 
-fn token(patient: &Patient) -> Finding {
+fn token(patient: &DoctorContext) -> Finding {
     if patient.env.var("PRISM_API_KEY").is_some() {
         return Finding::ok(TOKEN, "from PRISM_API_KEY; a daemon that was started without it has another one");
     }
@@ -85,7 +85,7 @@ fn token(patient: &Patient) -> Finding {
     }
 }
 
-fn database(patient: &Patient) -> Finding {
+fn database(patient: &DoctorContext) -> Finding {
     const WHAT: &str = "database";
     let path = patient.home.join(DATABASE);
     let shown = path.display();

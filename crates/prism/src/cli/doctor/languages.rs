@@ -1,17 +1,17 @@
 //! Language servers: which of those are here that sub-agents get errors, completions and definitions from. None has to be.
 
-use prism_editor::{UsualServer, usual_servers};
+use prism_editor::{DefaultLanguageServer, usual_servers};
 
-use super::{Finding, Patient};
-use prism_config::Inherit;
+use super::{DoctorContext, Finding};
+use prism_config::EnvInheritance;
 
-pub(super) fn check(patient: &Patient) -> Vec<Finding> {
+pub(super) fn check(patient: &DoctorContext) -> Vec<Finding> {
     let set = patient.config.as_ref().map(|config| &config.editor.servers);
     let mut here = Vec::new();
     let mut missing = Vec::new();
-    let env = patient.env.inherited(&Inherit::All);
+    let env = patient.env.inherited(&EnvInheritance::All);
     for server in usual_servers() {
-        let UsualServer { language, program, .. } = server;
+        let DefaultLanguageServer { language, program, .. } = server;
         match set.and_then(|set| set.get(language)) {
             Some(command) if command.is_empty() => {}
             Some(command) => here.push(format!("{language} ({})", command[0])),

@@ -2,11 +2,11 @@
 
 use std::fs;
 
-use prism_os::{census, limits, peek, sandbox::Sandbox, watch::Watch};
+use prism_os::{census, limits, peek, sandbox::Bubblewrap, watch::FolderWatch};
 
-use super::{Finding, Patient};
+use super::{DoctorContext, Finding};
 use crate::cli::status::words::size;
-use prism_config::{Destination, Editor, Inherit};
+use prism_config::{DestinationConfig, Editor, EnvInheritance};
 use prism_daemon::running::editor_settings;
 
 /// What the database and the log may need before anybody looks again.
@@ -14,7 +14,7 @@ const LEAST_SPACE: u64 = 200 << 20;
 /// Files that a daemon with a few editors has open at most times.
 const LEAST_FILES: u64 = 1024;
 
-pub(super) fn check(patient: &Patient) -> Vec<Finding> {
+pub(super) fn check(patient: &DoctorContext) -> Vec<Finding> {
     let mut findings = vec![orphans(patient)];
     findings.extend(space(patient));
     findings.push(open_files());
@@ -24,7 +24,7 @@ pub(super) fn check(patient: &Patient) -> Vec<Finding> {
 }
 
 /// What keeps the commands, builds and language servers of agents.
-fn sandbox(patient: &Patient) -> Option<Finding> {
+fn sandbox(patient: &DoctorContext) -> Option<Finding> {
     const WHAT: &str = "sandbox";
     if patient.config.as_ref().is_some_and(|config| !config.editor.fence) {
         let said = "switched off: what agents run can do what you can";
@@ -40,11 +40,11 @@ fn sandbox(patient: &Patient) -> Option<Finding> {
 }
 
 /// Servers that run in a sandbox or not at all.
-pub(super) fn check_servers(patient: &Patient) -> Vec<Finding> {
+pub(super) fn check_servers(patient: &DoctorContext) -> Vec<Finding> {
     let destinations = patient.config.iter().flat_map(|config| config.destinations.values());
-    let servers: Vec<&Destination> = destinations.filter(|one| one.sandbox.is_some()).collect();
+    let servers: Vec<&DestinationConfig> = destinations.filter(|one| one.sandbox.is_some()).collect();
     let Some(found) = (!servers.is_empty()).then(|| found(patient)).flatten() else { return Vec::new() };
-    let finding = |server: &&Destination| match &found {
+    let finding = |server: &&DestinationConfig| match &found {
         Ok(()) => Finding::ok(&server.name, "it can run in its sandbox"),
         Err((why, fix)) => {
             let said = format!("it does not start, as it is to run in a sandbox and there is none: {why}");
@@ -55,10 +55,10 @@ pub(super) fn check_servers(patient: &Patient) -> Vec<Finding> {
 }
 
 /// Whether a sandbox can be had; why not, and what to do about it. `None`: this program is not where it was started from.
-fn found(patient: &Patient) -> Option<Result<(), (String, String)>> {
+fn found(patient: &DoctorContext) -> Option<Result<(), (String, String)>> {
     let editor = editor_settings(&Editor::default(), patient.env);
-    let env = patient.env.inherited(&Inherit::default());
-    let found = Sandbox::find(&env, editor.home.as_deref(), &editor.inner?);
+    let env = patient.env.inherited(&EnvInheritance::default());
+    let found = Bubblewrap::find(&env, editor.home.as_deref(), &editor.inner?);
     Some(found.map(drop).map_err(|why| {
         let (why, fix) = why.split_once("; ").unwrap_or((&why, "prism doctor --help"));
         (why.to_owned(), fix.to_owned())
@@ -66,7 +66,7 @@ fn found(patient: &Patient) -> Option<Result<(), (String, String)>> {
 }
 
 /// Processes of a daemon that was killed.
-fn orphans(patient: &Patient) -> Finding {
+fn orphans(patient: &DoctorContext) -> Finding {
     const WHAT: &str = "orphans";
     let orphans = census::orphans(&patient.home);
     if orphans.is_empty() {
@@ -83,7 +83,7 @@ fn orphans(patient: &Patient) -> Finding {
     Finding::wrong(WHAT, said, format!("kill {}", pids.join(" ")))
 }
 
-fn space(patient: &Patient) -> Option<Finding> {
+fn space(patient: &DoctorContext) -> Option<Finding> {
     const WHAT: &str = "disk";
     let place = patient.home.ancestors().find(|folder| folder.exists())?;
     let free = peek::free_space(place)?;
@@ -108,11 +108,11 @@ fn open_files() -> Finding {
 }
 
 /// Whether the kernel lets us notice changes of files. It counts the watches of all programs of a user.
-fn watching(patient: &Patient) -> Option<Finding> {
+fn watching(patient: &DoctorContext) -> Option<Finding> {
     const WHAT: &str = "file changes";
     const TOO_MANY: [i32; 2] = [24, 28]; // EMFILE: instances; ENOSPC: watches.
     let place = patient.home.ancestors().find(|folder| folder.exists())?;
-    let error = Watch::new().and_then(|mut watch| watch.add(place)).err()?;
+    let error = FolderWatch::new().and_then(|mut watch| watch.add(place)).err()?;
     // Some filesystems cannot be watched at all, and are looked at now and then instead.
     error.raw_os_error().filter(|number| TOO_MANY.contains(number))?;
     let limit = |name: &str| fs::read_to_string(format!("/proc/sys/fs/inotify/{name}")).unwrap_or_default();

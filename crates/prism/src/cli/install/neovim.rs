@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 
 use prism_config::Env;
 use prism_install::{
-    InstallError, State,
+    ChangeState, InstallError,
     neovim::{self, NAME, NEXT, PluginChange, TITLE},
 };
 
 use crate::cli::{
     add::is_program,
-    configs::{Outcome, Place, Surfaces, state},
+    configs::{FileOutcome, InstallContext, SurfaceArgs, state},
 };
 
 /// Whether Neovim is on this machine.
@@ -18,20 +18,20 @@ pub(super) fn is_there(env: &Env) -> bool {
     is_program("nvim", None, env) || neovim::folder(env).is_ok_and(|folder| folder.is_dir())
 }
 
-pub(super) fn add(options: &Surfaces, force: bool, place: &Place, env: &Env) -> Outcome {
+pub(super) fn add(options: &SurfaceArgs, force: bool, place: &InstallContext, env: &Env) -> FileOutcome {
     let dry = options.dry_run;
     let planned = user_folder(options, env).and_then(|folder| neovim::install(&folder, force, &place.records));
     let outcome = made(planned, options, place, |change, file| match (change.state, dry) {
-        (State::Unchanged, _) => format!("plugin already installed in {TITLE} ({file})"),
+        (ChangeState::Unchanged, _) => format!("plugin already installed in {TITLE} ({file})"),
         (_, true) => format!("plugin would be installed in {TITLE} ({file})"),
-        (State::Added, false) => format!("plugin installed in {TITLE} ({file})"),
+        (ChangeState::Added, false) => format!("plugin installed in {TITLE} ({file})"),
         (_, false) => format!("plugin updated in {TITLE} ({file})"),
     });
     outcome.with("next", NEXT)
 }
 
 /// Takes it out wherever we put it, or else looks where it would be.
-pub(in crate::cli) fn remove(options: &Surfaces, place: &Place, env: &Env) -> Vec<Outcome> {
+pub(in crate::cli) fn remove(options: &SurfaceArgs, place: &InstallContext, env: &Env) -> Vec<FileOutcome> {
     let known = neovim::known_folders(&place.records);
     match known.is_empty() || options.project {
         true => vec![remove_from(user_folder(options, env), options, place)],
@@ -39,21 +39,21 @@ pub(in crate::cli) fn remove(options: &Surfaces, place: &Place, env: &Env) -> Ve
     }
 }
 
-fn remove_from(folder: Result<PathBuf, InstallError>, options: &Surfaces, place: &Place) -> Outcome {
+fn remove_from(folder: Result<PathBuf, InstallError>, options: &SurfaceArgs, place: &InstallContext) -> FileOutcome {
     let dry = options.dry_run;
     let planned = folder.and_then(|folder| neovim::uninstall(&folder, &place.records));
     made(planned, options, place, |change, file| match (&change.edited, change.state, dry) {
         (Some(edited), ..) => {
             format!("{} is not as `prism install` writes it, so it stays, and the plugin with it", edited.display())
         }
-        (None, State::Unchanged, _) => format!("plugin not installed in {TITLE} ({file})"),
+        (None, ChangeState::Unchanged, _) => format!("plugin not installed in {TITLE} ({file})"),
         (None, _, true) => format!("plugin would be removed from {TITLE} ({file})"),
         (None, _, false) if change.deletes() => format!("plugin removed from {TITLE} ({file} is gone, as before)"),
         (None, _, false) => format!("plugin removed from {TITLE} ({file} is as it was before)"),
     })
 }
 
-fn user_folder(options: &Surfaces, env: &Env) -> Result<PathBuf, InstallError> {
+fn user_folder(options: &SurfaceArgs, env: &Env) -> Result<PathBuf, InstallError> {
     match options.project {
         true => Err(InstallError::NoProject { title: TITLE, name: NAME }),
         false => neovim::folder(env),
@@ -63,10 +63,10 @@ fn user_folder(options: &Surfaces, env: &Env) -> Result<PathBuf, InstallError> {
 /// Makes a change, unless it is only to be shown. The text is all ours, so that its lines say nothing to the person.
 fn made(
     planned: Result<PluginChange, InstallError>,
-    options: &Surfaces,
-    place: &Place,
+    options: &SurfaceArgs,
+    place: &InstallContext,
     text: impl FnOnce(&PluginChange, std::path::Display<'_>) -> String,
-) -> Outcome {
+) -> FileOutcome {
     let made = planned.and_then(|change| {
         if !options.dry_run {
             change.make(&place.records)?;
@@ -76,10 +76,10 @@ fn made(
     let outcome = match made {
         Ok(change) => {
             let path: &Path = &change.entry;
-            let said = Outcome::said(None, state(change.state), text(&change, path.display()));
+            let said = FileOutcome::said(None, state(change.state), text(&change, path.display()));
             said.with("file", path.to_string_lossy().into_owned())
         }
-        Err(error) => Outcome::failed(None, error.into()),
+        Err(error) => FileOutcome::failed(None, error.into()),
     };
     outcome.with("surface", NAME)
 }

@@ -4,10 +4,10 @@ use serde_json::{Value, json};
 
 /// One thing that was looked at.
 #[derive(Clone, Debug)]
-pub(super) struct Check {
+pub(super) struct ProbeCheck {
     /// A stable name, for programs and for people who talk about it.
     pub(super) name: &'static str,
-    pub(super) verdict: Verdict,
+    pub(super) verdict: ProbeVerdict,
     /// What was seen.
     pub(super) reason: String,
     /// What to do about it.
@@ -15,25 +15,25 @@ pub(super) struct Check {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum ProbeVerdict {
     Ok,
     Fail,
     Skipped,
 }
 
-pub(super) fn ok(name: &'static str, reason: impl Into<String>) -> Check {
-    Check { name, verdict: Verdict::Ok, reason: reason.into(), fix: None }
+pub(super) fn ok(name: &'static str, reason: impl Into<String>) -> ProbeCheck {
+    ProbeCheck { name, verdict: ProbeVerdict::Ok, reason: reason.into(), fix: None }
 }
 
-pub(super) fn fail(name: &'static str, reason: impl Into<String>, fix: &str) -> Check {
-    Check { name, verdict: Verdict::Fail, reason: reason.into(), fix: Some(fix.to_owned()) }
+pub(super) fn fail(name: &'static str, reason: impl Into<String>, fix: &str) -> ProbeCheck {
+    ProbeCheck { name, verdict: ProbeVerdict::Fail, reason: reason.into(), fix: Some(fix.to_owned()) }
 }
 
-pub(super) fn skipped(name: &'static str, reason: impl Into<String>) -> Check {
-    Check { name, verdict: Verdict::Skipped, reason: reason.into(), fix: None }
+pub(super) fn skipped(name: &'static str, reason: impl Into<String>) -> ProbeCheck {
+    ProbeCheck { name, verdict: ProbeVerdict::Skipped, reason: reason.into(), fix: None }
 }
 
-impl Verdict {
+impl ProbeVerdict {
     pub(super) fn word(self) -> &'static str {
         match self {
             Self::Ok => "ok",
@@ -43,7 +43,7 @@ impl Verdict {
     }
 }
 
-impl Check {
+impl ProbeCheck {
     pub(super) fn json(&self) -> Value {
         let verdict = self.verdict.word().to_lowercase();
         json!({"name": self.name, "verdict": verdict, "reason": self.reason, "fix": self.fix})

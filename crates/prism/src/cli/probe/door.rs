@@ -7,15 +7,15 @@ use hyper::{
 };
 use prism_core::mcp::modern;
 use prism_mcp::{
-    client::{Fault, Foreign, MODERN, SeenMessage, parse},
-    remote::headers::Lane,
+    client::{ClientError, Foreign, MODERN, SeenMessage, parse},
+    remote::headers::ProtocolHeaders,
 };
 use serde_json::{Value, json};
 use uuid::Uuid;
 
 use super::{
-    check::{Check, fail, ok, skipped},
-    run::Run,
+    check::{ProbeCheck, fail, ok, skipped},
+    run::ProbeRun,
 };
 
 const VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
@@ -25,7 +25,7 @@ const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const FOREIGN: HeaderValue = HeaderValue::from_static("https://prism-probe.invalid");
 
 /// Tries what must be refused.
-pub(super) async fn knock(run: &mut Run<'_>) {
+pub(super) async fn knock(run: &mut ProbeRun<'_>) {
     let checks = [
         wrong_session(run).await,
         missing_session(run).await,
@@ -47,7 +47,7 @@ pub(super) async fn knock(run: &mut Run<'_>) {
 }
 
 /// Ends the session, and sees that it has ended.
-pub(super) async fn leave(run: &mut Run<'_>) {
+pub(super) async fn leave(run: &mut ProbeRun<'_>) {
     if run.client.lane.session.is_none() {
         return run.add(skipped("delete", "there is no session to end"));
     }
@@ -71,7 +71,11 @@ pub(super) async fn leave(run: &mut Run<'_>) {
 }
 
 /// Asks for something that costs nothing, with the headers changed. Returns the status and the code of an error.
-async fn asks(run: &Run<'_>, lane: &Lane, change: impl FnOnce(&mut HeaderMap)) -> Result<(u16, Option<i64>), Fault> {
+async fn asks(
+    run: &ProbeRun<'_>,
+    lane: &ProtocolHeaders,
+    change: impl FnOnce(&mut HeaderMap),
+) -> Result<(u16, Option<i64>), ClientError> {
     let method = if run.is_legacy() { "ping" } else { "server/discover" };
     let message = parse(&run.client.message(run.client.next_id(), method, json!({})))?;
     let mut headers = run.client.wire.post_headers(&message, lane);
@@ -79,7 +83,12 @@ async fn asks(run: &Run<'_>, lane: &Lane, change: impl FnOnce(&mut HeaderMap)) -
     sends(run, Verb::POST, headers, message.bytes().clone()).await
 }
 
-async fn sends(run: &Run<'_>, verb: Verb, headers: HeaderMap, body: Bytes) -> Result<(u16, Option<i64>), Fault> {
+async fn sends(
+    run: &ProbeRun<'_>,
+    verb: Verb,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<(u16, Option<i64>), ClientError> {
     let reply = run.client.wire.send(verb, headers, body).await?;
     let status = reply.status;
     // A stream that should not have been opened has no end to wait for.
@@ -92,7 +101,7 @@ async fn sends(run: &Run<'_>, verb: Verb, headers: HeaderMap, body: Bytes) -> Re
 }
 
 /// Compares a status with the one that it should be.
-fn judged(name: &'static str, seen: Result<(u16, Option<i64>), Fault>, wanted: &[u16], fix: &str) -> Check {
+fn judged(name: &'static str, seen: Result<(u16, Option<i64>), ClientError>, wanted: &[u16], fix: &str) -> ProbeCheck {
     match seen {
         Ok((status, _)) if wanted.contains(&status) => ok(name, status.to_string()),
         Ok((status, _)) => {
@@ -103,25 +112,25 @@ fn judged(name: &'static str, seen: Result<(u16, Option<i64>), Fault>, wanted: &
     }
 }
 
-async fn wrong_session(run: &Run<'_>) -> Check {
+async fn wrong_session(run: &ProbeRun<'_>) -> ProbeCheck {
     let name = "wrong_session";
     let lane = &run.client.lane;
     if lane.session.is_none() {
         return skipped(name, "there are no sessions");
     }
     let Some(stranger) = new_id() else { return skipped(name, "this system has no randomness") };
-    let lane = Lane { session: HeaderValue::from_str(&stranger).ok(), version: lane.version.clone() };
+    let lane = ProtocolHeaders { session: HeaderValue::from_str(&stranger).ok(), version: lane.version.clone() };
     let seen = asks(run, &lane, |_| {}).await;
     judged(name, seen, &[404], "answer 404 to a session id that is not known: clients then initialize again")
 }
 
-async fn missing_session(run: &Run<'_>) -> Check {
+async fn missing_session(run: &ProbeRun<'_>) -> ProbeCheck {
     let name = "missing_session";
     let lane = &run.client.lane;
     if lane.session.is_none() {
         return skipped(name, "there are no sessions");
     }
-    let lane = Lane { session: None, version: lane.version.clone() };
+    let lane = ProtocolHeaders { session: None, version: lane.version.clone() };
     let headers = run.client.wire.headers(&lane, None);
     let fix = "answer 400 to what needs a session and names none";
     match sends(run, Verb::GET, headers, Bytes::new()).await {
@@ -133,7 +142,7 @@ async fn missing_session(run: &Run<'_>) -> Check {
     }
 }
 
-async fn accept(run: &Run<'_>) -> Check {
+async fn accept(run: &ProbeRun<'_>) -> ProbeCheck {
     let seen = asks(run, &run.client.lane, |headers| {
         headers.insert(ACCEPT, HeaderValue::from_static("text/plain"));
     });
@@ -141,7 +150,7 @@ async fn accept(run: &Run<'_>) -> Check {
     judged("accept", seen.await, &[406, 400], "answer 406 to a client that accepts neither JSON nor events")
 }
 
-async fn bad_json(run: &Run<'_>) -> Check {
+async fn bad_json(run: &ProbeRun<'_>) -> ProbeCheck {
     let mut headers = run.client.wire.raw_headers(&run.client.lane);
     if !run.is_legacy() {
         headers.insert(VERSION, HeaderValue::from_static(MODERN));
@@ -150,7 +159,7 @@ async fn bad_json(run: &Run<'_>) -> Check {
     judged("bad_json", seen, &[400], "answer 400 and error -32700 to what is no JSON")
 }
 
-async fn origin(run: &Run<'_>) -> Check {
+async fn origin(run: &ProbeRun<'_>) -> ProbeCheck {
     let seen = asks(run, &run.client.lane, |headers| {
         headers.insert(ORIGIN, FOREIGN);
     });
@@ -171,7 +180,7 @@ async fn origin(run: &Run<'_>) -> Check {
     }
 }
 
-async fn token(run: &Run<'_>) -> Check {
+async fn token(run: &ProbeRun<'_>) -> ProbeCheck {
     let given = run.plan.http.headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"));
     if !given {
         return skipped("token", "no --token was given");
@@ -182,7 +191,7 @@ async fn token(run: &Run<'_>) -> Check {
     judged("token", seen.await, &[401], "ask every request for the token, not only the first")
 }
 
-async fn version(run: &Run<'_>) -> Check {
+async fn version(run: &ProbeRun<'_>) -> ProbeCheck {
     let name = "wrong_version";
     if run.is_legacy() && run.client.lane.version.is_none() {
         return skipped(name, format!("{} has no such header", run.client.greeting.revision));
@@ -194,7 +203,7 @@ async fn version(run: &Run<'_>) -> Check {
 }
 
 /// A header that contradicts its body: whoever routes by the one would be deceived by the other.
-async fn mismatch(run: &Run<'_>) -> Check {
+async fn mismatch(run: &ProbeRun<'_>) -> ProbeCheck {
     let seen = asks(run, &run.client.lane, |headers| {
         headers.insert(METHOD, HeaderValue::from_static("tools/list"));
     });
@@ -213,8 +222,8 @@ async fn mismatch(run: &Run<'_>) -> Check {
     }
 }
 
-async fn verb(run: &Run<'_>, name: &'static str, verb: Verb) -> Check {
-    let mut headers = run.client.wire.headers(&Lane::default(), None);
+async fn verb(run: &ProbeRun<'_>, name: &'static str, verb: Verb) -> ProbeCheck {
+    let mut headers = run.client.wire.headers(&ProtocolHeaders::default(), None);
     headers.insert(VERSION, HeaderValue::from_static(MODERN));
     judged(name, sends(run, verb, headers, Bytes::new()).await, &[405], "answer 405: 2026-07-28 knows POST only")
 }

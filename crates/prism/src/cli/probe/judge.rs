@@ -4,18 +4,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use prism_config::EventNames;
-use prism_mcp::client::{Arrival, Foreign, Path, SeenMessage};
+use prism_mcp::client::{ArrivalPath, Foreign, ReceivedMessage, SeenMessage};
 use serde_json::Value;
 use uuid::{Uuid, Version};
 
 use super::{
-    check::{Check, fail, ok, skipped},
-    run::Run,
+    check::{ProbeCheck, fail, ok, skipped},
+    run::ProbeRun,
 };
 
 /// Judges the record of a run.
-pub(super) fn all(run: &mut Run<'_>) {
-    let arrivals: Vec<Arrival> = run.record.state().arrivals.iter().map(|one| one.arrival.clone()).collect();
+pub(super) fn all(run: &mut ProbeRun<'_>) {
+    let arrivals: Vec<ReceivedMessage> = run.record.state().arrivals.iter().map(|one| one.arrival.clone()).collect();
     let mark = run.mark.clone();
     let checks = [one_path(&arrivals, &mark), event_names(&arrivals, run.plan.events), correlation(&arrivals)];
     run.checks.extend(checks);
@@ -23,28 +23,28 @@ pub(super) fn all(run: &mut Run<'_>) {
 
 // What is asked of every message whenever another arrives is looked up in it as it came; the rest is asked of a `SeenMessage`.
 
-pub(super) fn is_method(arrival: &Arrival, method: &str) -> bool {
+pub(super) fn is_method(arrival: &ReceivedMessage, method: &str) -> bool {
     arrival.message.get("method").is_some_and(|own| own == method)
 }
 
 /// Whether it is a log note that says this.
-pub(super) fn says(arrival: &Arrival, text: &str) -> bool {
+pub(super) fn says(arrival: &ReceivedMessage, text: &str) -> bool {
     arrival.message.pointer("/params/data").is_some_and(|data| data == text)
 }
 
-pub(super) fn is_on_get(arrival: &Arrival) -> bool {
-    arrival.path == Path::Get
+pub(super) fn is_on_get(arrival: &ReceivedMessage) -> bool {
+    arrival.path == ArrivalPath::Get
 }
 
-pub(super) fn is_of_call(arrival: &Arrival, id: u64) -> bool {
-    matches!(arrival.path, Path::Post(call) | Path::Json(call) if call == id)
+pub(super) fn is_of_call(arrival: &ReceivedMessage, id: u64) -> bool {
+    matches!(arrival.path, ArrivalPath::Post(call) | ArrivalPath::Json(call) if call == id)
 }
 
-pub(super) fn is_note(arrival: &Arrival) -> bool {
+pub(super) fn is_note(arrival: &ReceivedMessage) -> bool {
     arrival.message.get("method").is_some() && arrival.message.get("id").is_none()
 }
 
-pub(super) fn is_answer_to(arrival: &Arrival, id: u64) -> bool {
+pub(super) fn is_answer_to(arrival: &ReceivedMessage, id: u64) -> bool {
     arrival.message.get("method").is_none() && arrival.message.get("id").is_some_and(|own| *own == id)
 }
 
@@ -71,10 +71,10 @@ pub(super) fn counted(what: &str, count: usize) -> String {
 }
 
 /// N-01: what can be told from everything else must not come twice, be it on two paths or on one.
-fn one_path(arrivals: &[Arrival], mark: &str) -> Check {
-    let mut seen: BTreeMap<String, Vec<Path>> = BTreeMap::new();
+fn one_path(arrivals: &[ReceivedMessage], mark: &str) -> ProbeCheck {
+    let mut seen: BTreeMap<String, Vec<ArrivalPath>> = BTreeMap::new();
     let (on_get, on_post) = (format!("{mark}-get"), format!("{mark}-post"));
-    for arrival @ Arrival { message, path, .. } in arrivals {
+    for arrival @ ReceivedMessage { message, path, .. } in arrivals {
         let SeenMessage { id, method, params, .. } = SeenMessage::of(message);
         let key = match (method.as_deref(), id) {
             (None, Some(id)) if !id.is_null() => format!("the answer to {id}"),
@@ -112,14 +112,15 @@ fn one_path(arrivals: &[Arrival], mark: &str) -> Check {
     ok("one_path", format!("{} messages, {notes} of them notes, none twice", arrivals.len()))
 }
 
-fn count_on(seen: &BTreeMap<String, Vec<Path>>, path: Path) -> usize {
+fn count_on(seen: &BTreeMap<String, Vec<ArrivalPath>>, path: ArrivalPath) -> usize {
     let prefix = format!("a log note of the call on {path:?}, number");
     seen.keys().filter(|key| key.starts_with(&prefix)).count()
 }
 
 /// N-03: most clients drop every event whose name is not `message`.
-fn event_names(arrivals: &[Arrival], wanted: EventNames) -> Check {
-    let events: Vec<&Arrival> = arrivals.iter().filter(|one| !matches!(one.path, Path::Json(_))).collect();
+fn event_names(arrivals: &[ReceivedMessage], wanted: EventNames) -> ProbeCheck {
+    let events: Vec<&ReceivedMessage> =
+        arrivals.iter().filter(|one| !matches!(one.path, ArrivalPath::Json(_))).collect();
     if events.is_empty() {
         return skipped("event_names", "no event came on any stream");
     }
@@ -153,9 +154,9 @@ fn event_names(arrivals: &[Arrival], wanted: EventNames) -> Check {
 }
 
 /// N-06: what belongs to one call has one correlation id, whichever path it takes.
-fn correlation(arrivals: &[Arrival]) -> Check {
-    let with_id = |one: &&Arrival| correlation_of(&one.message).is_some();
-    let told: Vec<&Arrival> = arrivals.iter().filter(with_id).collect();
+fn correlation(arrivals: &[ReceivedMessage]) -> ProbeCheck {
+    let with_id = |one: &&ReceivedMessage| correlation_of(&one.message).is_some();
+    let told: Vec<&ReceivedMessage> = arrivals.iter().filter(with_id).collect();
     if told.is_empty() {
         return skipped("correlation", "no message carries a correlation id");
     }
@@ -166,7 +167,7 @@ fn correlation(arrivals: &[Arrival]) -> Check {
         if Uuid::try_parse(id).is_err() {
             return fail("correlation", "a correlation id is no UUID", "use a UUID v7 (N-05)");
         }
-        if let Path::Post(call) = one.path {
+        if let ArrivalPath::Post(call) = one.path {
             calls.entry(call).or_default().insert(id);
         }
         let SeenMessage { params, .. } = SeenMessage::of(&one.message);
@@ -190,18 +191,18 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::cli::probe::check::Verdict;
+    use crate::cli::probe::check::ProbeVerdict;
 
-    fn arrival(path: Path, event: Option<&str>, message: Value) -> Arrival {
-        Arrival { path, event: event.map(str::to_owned), event_id: None, message, bytes: 0 }
+    fn arrival(path: ArrivalPath, event: Option<&str>, message: Value) -> ReceivedMessage {
+        ReceivedMessage { path, event: event.map(str::to_owned), event_id: None, message, bytes: 0 }
     }
 
-    fn progress(path: Path, progress: u32) -> Arrival {
+    fn progress(path: ArrivalPath, progress: u32) -> ReceivedMessage {
         let params = json!({"progressToken": 3, "progress": progress});
         arrival(path, Some("message"), json!({"method": "notifications/progress", "params": params}))
     }
 
-    fn log(path: Path, text: &str, correlation: &str) -> Arrival {
+    fn log(path: ArrivalPath, text: &str, correlation: &str) -> ReceivedMessage {
         let params = json!({"data": text, "_meta": {"correlation_id": correlation}});
         arrival(path, None, json!({"method": "notifications/message", "params": params}))
     }
@@ -212,45 +213,52 @@ mod tests {
     // N-01
     #[test]
     fn a_message_that_comes_on_both_paths_is_found() {
-        let (post, get) = (Path::Post(3), Path::Get);
-        let verdict = |arrivals: &[Arrival]| one_path(arrivals, "m").verdict;
+        let (post, get) = (ArrivalPath::Post(3), ArrivalPath::Get);
+        let verdict = |arrivals: &[ReceivedMessage]| one_path(arrivals, "m").verdict;
         let answer = |path| arrival(path, None, json!({"id": 3, "result": {}}));
         let good =
             [progress(post, 1), progress(post, 2), log(post, "m-post", ID), log(post, "m-post", ID), answer(post)];
-        assert_eq!(verdict(&good), Verdict::Ok);
-        assert_eq!(verdict(&[progress(post, 1), progress(get, 1)]), Verdict::Fail);
-        assert_eq!(verdict(&[progress(post, 1), progress(post, 1)]), Verdict::Fail);
-        assert_eq!(verdict(&[log(post, "m-post", ID), log(get, "m-post", ID)]), Verdict::Fail);
-        assert_eq!(verdict(&[log(get, "m-get", ID), log(get, "m-get", ID)]), Verdict::Fail);
-        assert_eq!(verdict(&[answer(post), answer(get)]), Verdict::Fail);
+        assert_eq!(verdict(&good), ProbeVerdict::Ok);
+        assert_eq!(verdict(&[progress(post, 1), progress(get, 1)]), ProbeVerdict::Fail);
+        assert_eq!(verdict(&[progress(post, 1), progress(post, 1)]), ProbeVerdict::Fail);
+        assert_eq!(verdict(&[log(post, "m-post", ID), log(get, "m-post", ID)]), ProbeVerdict::Fail);
+        assert_eq!(verdict(&[log(get, "m-get", ID), log(get, "m-get", ID)]), ProbeVerdict::Fail);
+        assert_eq!(verdict(&[answer(post), answer(get)]), ProbeVerdict::Fail);
     }
 
     // N-03
     #[test]
     fn names_of_events_are_compared_with_those_that_are_wanted() {
-        let event = |name: Option<&str>| arrival(Path::Get, name, json!({"method": "notifications/x"}));
-        let verdict = |arrivals: &[Arrival], wanted| event_names(arrivals, wanted).verdict;
-        assert_eq!(verdict(&[event(None), event(Some("message"))], EventNames::Message), Verdict::Ok);
-        assert_eq!(verdict(&[event(Some("data"))], EventNames::Message), Verdict::Fail);
-        assert_eq!(verdict(&[event(Some("notifications/x"))], EventNames::Method), Verdict::Ok);
-        let answer = arrival(Path::Post(1), Some("result"), json!({"id": 1, "result": {}}));
-        assert_eq!(verdict(std::slice::from_ref(&answer), EventNames::Method), Verdict::Ok);
-        assert_eq!(verdict(&[event(None)], EventNames::Method), Verdict::Fail);
-        let body = arrival(Path::Json(1), None, json!({"id": 1, "result": {}}));
-        assert_eq!(verdict(&[body], EventNames::Method), Verdict::Skipped);
+        let event = |name: Option<&str>| arrival(ArrivalPath::Get, name, json!({"method": "notifications/x"}));
+        let verdict = |arrivals: &[ReceivedMessage], wanted| event_names(arrivals, wanted).verdict;
+        assert_eq!(verdict(&[event(None), event(Some("message"))], EventNames::Message), ProbeVerdict::Ok);
+        assert_eq!(verdict(&[event(Some("data"))], EventNames::Message), ProbeVerdict::Fail);
+        assert_eq!(verdict(&[event(Some("notifications/x"))], EventNames::Method), ProbeVerdict::Ok);
+        let answer = arrival(ArrivalPath::Post(1), Some("result"), json!({"id": 1, "result": {}}));
+        assert_eq!(verdict(std::slice::from_ref(&answer), EventNames::Method), ProbeVerdict::Ok);
+        assert_eq!(verdict(&[event(None)], EventNames::Method), ProbeVerdict::Fail);
+        let body = arrival(ArrivalPath::Json(1), None, json!({"id": 1, "result": {}}));
+        assert_eq!(verdict(&[body], EventNames::Method), ProbeVerdict::Skipped);
     }
 
     // N-06
     #[test]
     fn one_call_has_one_correlation_id() {
-        let verdict = |arrivals: &[Arrival]| correlation(arrivals).verdict;
-        assert_eq!(verdict(&[progress(Path::Get, 1)]), Verdict::Skipped);
+        let verdict = |arrivals: &[ReceivedMessage]| correlation(arrivals).verdict;
+        assert_eq!(verdict(&[progress(ArrivalPath::Get, 1)]), ProbeVerdict::Skipped);
         assert_eq!(
-            verdict(&[log(Path::Post(1), "a", ID), log(Path::Post(1), "b", ID), log(Path::Get, "c", ID)]),
-            Verdict::Ok
+            verdict(&[
+                log(ArrivalPath::Post(1), "a", ID),
+                log(ArrivalPath::Post(1), "b", ID),
+                log(ArrivalPath::Get, "c", ID)
+            ]),
+            ProbeVerdict::Ok
         );
-        assert_eq!(verdict(&[log(Path::Post(1), "a", ID), log(Path::Post(1), "b", OTHER)]), Verdict::Fail);
-        assert_eq!(verdict(&[log(Path::Post(1), "a", "x")]), Verdict::Fail);
+        assert_eq!(
+            verdict(&[log(ArrivalPath::Post(1), "a", ID), log(ArrivalPath::Post(1), "b", OTHER)]),
+            ProbeVerdict::Fail
+        );
+        assert_eq!(verdict(&[log(ArrivalPath::Post(1), "a", "x")]), ProbeVerdict::Fail);
     }
 
     #[test]

@@ -7,38 +7,38 @@ use std::{
 
 use tokio::{sync::Notify, time::timeout};
 
-use prism_mcp::client::{Arrival, Path, Watch};
+use prism_mcp::client::{ArrivalPath, ReceivedMessage, TrafficObserver};
 
 /// Messages that are kept. A server that sends more has the rest counted.
 const MAX_KEPT: usize = 2000;
 
 /// The record of one run.
-pub(super) struct Record {
+pub(super) struct ProbeRecord {
     began: Instant,
-    state: Mutex<State>,
+    state: Mutex<ProbeTraffic>,
     changed: Notify,
 }
 
 #[derive(Default)]
-pub(super) struct State {
-    pub(super) arrivals: Vec<Recorded>,
+pub(super) struct ProbeTraffic {
+    pub(super) arrivals: Vec<TimedMessage>,
     /// Messages beyond those that are kept.
     pub(super) dropped: usize,
-    pub(super) asked: Vec<Asked>,
+    pub(super) asked: Vec<ProbeRequest>,
     pub(super) comments: usize,
 }
 
 /// A message that arrived, and when. Streams are read side by side: the time is taken where the order is made, so that the
 /// two agree.
 #[derive(Clone, Debug)]
-pub(super) struct Recorded {
+pub(super) struct TimedMessage {
     pub(super) at: Duration,
-    pub(super) arrival: Arrival,
+    pub(super) arrival: ReceivedMessage,
 }
 
 /// A request of ours. There are as many as the stages of a run ask for.
 #[derive(Clone, Debug)]
-pub(super) struct Asked {
+pub(super) struct ProbeRequest {
     pub(super) id: u64,
     pub(super) what: String,
     pub(super) at: Duration,
@@ -48,17 +48,17 @@ pub(super) struct Asked {
     pub(super) took: Option<Duration>,
 }
 
-impl Record {
+impl ProbeRecord {
     pub(super) fn new() -> Self {
         Self { began: Instant::now(), state: Mutex::default(), changed: Notify::new() }
     }
 
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, ProbeTraffic> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits until something has arrived; `false` if it did not in time.
-    pub(super) async fn until(&self, patience: Duration, condition: impl Fn(&State) -> bool) -> bool {
+    pub(super) async fn until(&self, patience: Duration, condition: impl Fn(&ProbeTraffic) -> bool) -> bool {
         let waiting = async {
             loop {
                 let changed = self.changed.notified();
@@ -72,18 +72,18 @@ impl Record {
     }
 }
 
-impl State {
+impl ProbeTraffic {
     /// How many messages arrived that are like this.
-    pub(super) fn count(&self, like: impl Fn(&Arrival) -> bool) -> usize {
+    pub(super) fn count(&self, like: impl Fn(&ReceivedMessage) -> bool) -> usize {
         self.arrivals.iter().filter(|one| like(&one.arrival)).count()
     }
 }
 
-impl Watch for Record {
-    fn message(&self, arrival: &Arrival) {
+impl TrafficObserver for ProbeRecord {
+    fn message(&self, arrival: &ReceivedMessage) {
         let mut state = self.state();
         match state.arrivals.len() < MAX_KEPT {
-            true => state.arrivals.push(Recorded { at: self.began.elapsed(), arrival: arrival.clone() }),
+            true => state.arrivals.push(TimedMessage { at: self.began.elapsed(), arrival: arrival.clone() }),
             false => state.dropped += 1,
         }
         drop(state);
@@ -91,7 +91,7 @@ impl Watch for Record {
     }
 
     fn asks(&self, request: u64, what: &str) {
-        let asked = Asked {
+        let asked = ProbeRequest {
             id: request,
             what: what.to_owned(),
             at: self.began.elapsed(),
@@ -115,7 +115,7 @@ impl Watch for Record {
         }
     }
 
-    fn comments(&self, _: Path, count: usize) {
+    fn comments(&self, _: ArrivalPath, count: usize) {
         self.state().comments += count;
         self.changed.notify_waiters();
     }

@@ -6,43 +6,46 @@ use std::{
 };
 
 use prism_core::mcp::Era;
-use prism_mcp::client::{Client, Fault, Foreign, Greeting, ListedTool, Manners, Options, Outcome, ToolResult, Wanted};
+use prism_mcp::client::{
+    ClientError, ClientOptions, Foreign, ListedTool, McpClient, QuestionHandler, RevisionChoice, RpcResult,
+    ServerDescription, ToolResult,
+};
 use serde_json::{Value, json};
 
 use super::{
-    Plan,
-    check::{Check, fail, ok, skipped},
+    ProbePlan,
+    check::{ProbeCheck, fail, ok, skipped},
     door, judge,
-    record::{Asked, Record, Recorded},
+    record::{ProbeRecord, ProbeRequest, TimedMessage},
     streams,
 };
 use crate::cli::call::arguments;
 
 /// What a run found.
-pub(super) struct Report {
-    pub(super) wanted: Wanted,
+pub(super) struct ProbeReport {
+    pub(super) wanted: RevisionChoice,
     /// Why there is nothing to report.
-    pub(super) fault: Option<Fault>,
-    pub(super) greeting: Greeting,
+    pub(super) fault: Option<ClientError>,
+    pub(super) greeting: ServerDescription,
     pub(super) counts: Vec<(&'static str, usize)>,
     pub(super) open: Duration,
     pub(super) ping: Option<Duration>,
-    pub(super) asked: Vec<Asked>,
-    pub(super) arrivals: Vec<Recorded>,
+    pub(super) asked: Vec<ProbeRequest>,
+    pub(super) arrivals: Vec<TimedMessage>,
     pub(super) dropped: usize,
     pub(super) comments: usize,
-    pub(super) checks: Vec<Check>,
+    pub(super) checks: Vec<ProbeCheck>,
 }
 
 /// A run while it lasts.
-pub(super) struct Run<'a> {
-    pub(super) plan: &'a Plan,
-    pub(super) client: Arc<Client>,
-    pub(super) record: Arc<Record>,
+pub(super) struct ProbeRun<'a> {
+    pub(super) plan: &'a ProbePlan,
+    pub(super) client: Arc<McpClient>,
+    pub(super) record: Arc<ProbeRecord>,
     pub(super) tools: Vec<ListedTool>,
     /// Text that marks what this run makes the demo server say.
     pub(super) mark: String,
-    pub(super) checks: Vec<Check>,
+    pub(super) checks: Vec<ProbeCheck>,
 }
 
 /// The demo server's name, and the tools of its that are used.
@@ -58,24 +61,24 @@ const LISTS: [(&str, &str, &str, &str); 4] = [
 ];
 
 /// Probes a server at one revision.
-pub(super) async fn run(plan: &Plan, wanted: Wanted) -> Report {
-    let record = Arc::new(Record::new());
+pub(super) async fn run(plan: &ProbePlan, wanted: RevisionChoice) -> ProbeReport {
+    let record = Arc::new(ProbeRecord::new());
     let began = Instant::now();
-    let options = Options {
+    let options = ClientOptions {
         url: plan.http.url.clone(),
         headers: plan.http.headers.clone().into_iter().collect(),
         wanted,
         patience: plan.patience,
-        manners: Manners::Decline,
+        manners: QuestionHandler::Decline,
         // So that questions can be seen to arrive; they are declined.
         capabilities: Some(json!({"elicitation": {}})),
         level: Some("info"),
         watch: record.clone(),
     };
-    let mut report = Report {
+    let mut report = ProbeReport {
         wanted,
         fault: None,
-        greeting: Greeting::default(),
+        greeting: ServerDescription::default(),
         counts: Vec::new(),
         open: Duration::ZERO,
         ping: None,
@@ -85,12 +88,12 @@ pub(super) async fn run(plan: &Plan, wanted: Wanted) -> Report {
         comments: 0,
         checks: Vec::new(),
     };
-    match Client::open(options).await {
+    match McpClient::open(options).await {
         Ok(client) => {
             report.open = began.elapsed();
             report.greeting = client.greeting.clone();
             let mark = format!("probe-{:08x}", std::process::id() ^ began.elapsed().subsec_nanos());
-            let run = Run { plan, client, record: record.clone(), tools: Vec::new(), mark, checks: Vec::new() };
+            let run = ProbeRun { plan, client, record: record.clone(), tools: Vec::new(), mark, checks: Vec::new() };
             run.go(&mut report).await;
         }
         Err(fault) => report.fault = Some(fault),
@@ -103,8 +106,8 @@ pub(super) async fn run(plan: &Plan, wanted: Wanted) -> Report {
     report
 }
 
-impl Run<'_> {
-    async fn go(mut self, report: &mut Report) {
+impl ProbeRun<'_> {
+    async fn go(mut self, report: &mut ProbeReport) {
         self.revision(report.wanted);
         self.session();
         self.lists(report).await;
@@ -134,20 +137,20 @@ impl Run<'_> {
         self.client.greeting.name == DEMO && DEMO_TOOLS.iter().all(has)
     }
 
-    pub(super) fn add(&mut self, check: Check) {
+    pub(super) fn add(&mut self, check: ProbeCheck) {
         self.checks.push(check);
     }
 
     /// Calls a tool. Returns the number of the call, too.
-    pub(super) async fn tool(&self, name: &str, arguments: Value) -> (u64, Result<Outcome, Fault>) {
+    pub(super) async fn tool(&self, name: &str, arguments: Value) -> (u64, Result<RpcResult, ClientError>) {
         let id = self.client.next_id();
         (id, self.client.call(id, name, &arguments).await)
     }
 
-    fn revision(&mut self, wanted: Wanted) {
+    fn revision(&mut self, wanted: RevisionChoice) {
         let got = self.client.greeting.revision.clone();
         let check = match wanted {
-            Wanted::Auto => ok("revision", format!("{got} was agreed on")),
+            RevisionChoice::Auto => ok("revision", format!("{got} was agreed on")),
             _ if wanted.name() == got => ok("revision", format!("{got}, as asked for")),
             _ => skipped("revision", format!("{} was asked for, the server chose {got}, as it may", wanted.name())),
         };
@@ -168,7 +171,7 @@ impl Run<'_> {
         self.add(check);
     }
 
-    async fn lists(&mut self, report: &mut Report) {
+    async fn lists(&mut self, report: &mut ProbeReport) {
         let mut wrong = Vec::new();
         for (capability, method, member, counted) in LISTS {
             if !self.client.has(capability) {
@@ -182,7 +185,7 @@ impl Run<'_> {
                     }
                 }
                 // Servers have resources without templates.
-                Err(Fault::Rpc { code: -32601, .. }) if member == "resourceTemplates" => {}
+                Err(ClientError::Rpc { code: -32601, .. }) if member == "resourceTemplates" => {}
                 Err(fault) => wrong.push(format!("{method}: {fault}")),
             }
         }
@@ -195,7 +198,7 @@ impl Run<'_> {
         self.add(check);
     }
 
-    async fn ping(&mut self, report: &mut Report) {
+    async fn ping(&mut self, report: &mut ProbeReport) {
         if !self.is_legacy() {
             return self.add(skipped("ping", "2026-07-28 has no ping"));
         }
@@ -240,7 +243,7 @@ impl Run<'_> {
         }
         let (_, outcome) = self.tool("prism-probe-no-such-tool", json!({})).await;
         let check = match outcome {
-            Err(Fault::Rpc { code, .. }) => ok("unknown_tool", format!("error {code}")),
+            Err(ClientError::Rpc { code, .. }) => ok("unknown_tool", format!("error {code}")),
             Ok(outcome) if ToolResult::of(&outcome.result).is_error => ok("unknown_tool", "a result that says isError"),
             Ok(_) => fail("unknown_tool", "a tool that does not exist was called with success", "answer error -32602"),
             Err(fault) => fail("unknown_tool", fault.to_string(), "answer error -32602, at once"),

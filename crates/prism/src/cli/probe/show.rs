@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use prism_core::mcp::Era;
-use prism_mcp::client::{Arrival, Foreign, Path, SeenError, SeenMessage};
+use prism_mcp::client::{ArrivalPath, Foreign, ReceivedMessage, SeenError, SeenMessage};
 use serde_json::{Map, Value, json};
 
 use super::{
-    check::{Check, Verdict},
+    check::{ProbeCheck, ProbeVerdict},
     judge::{correlation_of, counted, format_of},
-    record::Recorded,
-    run::{DEMO, Report},
+    record::TimedMessage,
+    run::{DEMO, ProbeReport},
 };
 use crate::cli::say::{self, Colour};
 
@@ -18,7 +18,7 @@ use crate::cli::say::{self, Colour};
 const SHOWN: usize = 48;
 
 /// Prints the report of one run.
-pub(super) fn report(report: &Report, url: &str) {
+pub(super) fn report(report: &ProbeReport, url: &str) {
     say::line("");
     if let Some(fault) = &report.fault {
         say::parts(&[
@@ -72,11 +72,11 @@ pub(super) fn verdict(ok: usize, failed: usize, skipped: usize) {
     say::parts(&[(&format!("{ok} ok, {failed} failed, {skipped} skipped"), Some(colour))]);
 }
 
-fn say_check(check: &Check, width: usize) {
+fn say_check(check: &ProbeCheck, width: usize) {
     let colour = match check.verdict {
-        Verdict::Ok => Colour::Green,
-        Verdict::Fail => Colour::Red,
-        Verdict::Skipped => Colour::Dim,
+        ProbeVerdict::Ok => Colour::Green,
+        ProbeVerdict::Fail => Colour::Red,
+        ProbeVerdict::Skipped => Colour::Dim,
     };
     let word = format!("{:7}", check.verdict.word());
     say::parts(&[("  ", None), (&word, Some(colour)), (&format!("  {:width$}  {}", check.name, check.reason), None)]);
@@ -109,7 +109,7 @@ fn table(rows: &[Vec<String>], numbers: usize) -> Vec<String> {
     rows.iter().map(line).collect()
 }
 
-fn calls(report: &Report) -> Vec<Vec<String>> {
+fn calls(report: &ProbeReport) -> Vec<Vec<String>> {
     let mut rows = vec![["#", "ms", "took", "answer", "what"].map(str::to_owned).to_vec()];
     for asked in &report.asked {
         let answer = match asked.status {
@@ -122,12 +122,12 @@ fn calls(report: &Report) -> Vec<Vec<String>> {
     rows
 }
 
-fn messages(report: &Report) -> Vec<Vec<String>> {
+fn messages(report: &ProbeReport) -> Vec<Vec<String>> {
     let mut rows = vec![["#", "ms", "stream", "event", "id", "what"].map(str::to_owned).to_vec()];
-    for (i, Recorded { at, arrival: one }) in report.arrivals.iter().enumerate() {
+    for (i, TimedMessage { at, arrival: one }) in report.arrivals.iter().enumerate() {
         let event = match (&one.event, one.path) {
             (Some(event), _) => event.clone(),
-            (None, Path::Json(_)) => String::new(),
+            (None, ArrivalPath::Json(_)) => String::new(),
             (None, _) => "(unnamed)".to_owned(),
         };
         let id = one.event_id.clone().unwrap_or_default();
@@ -136,16 +136,16 @@ fn messages(report: &Report) -> Vec<Vec<String>> {
     rows
 }
 
-fn stream(path: Path) -> String {
+fn stream(path: ArrivalPath) -> String {
     match path {
-        Path::Post(call) => format!("POST of {call}"),
-        Path::Json(call) => format!("JSON to {call}"),
-        Path::Get => "GET".to_owned(),
+        ArrivalPath::Post(call) => format!("POST of {call}"),
+        ArrivalPath::Json(call) => format!("JSON to {call}"),
+        ArrivalPath::Get => "GET".to_owned(),
     }
 }
 
 /// What a message is about, in a few words: never all that is in it.
-fn what(report: &Report, arrival: &Arrival) -> String {
+fn what(report: &ProbeReport, arrival: &ReceivedMessage) -> String {
     let SeenMessage { id, method, params, error } = SeenMessage::of(&arrival.message);
     let mut text = match method.as_deref() {
         Some("notifications/progress") => {
@@ -197,7 +197,7 @@ fn number(time: Duration) -> Value {
 
 // === impl Report ===
 
-impl Report {
+impl ProbeReport {
     /// The whole of it, for programs.
     pub(super) fn json(&self, url: &str) -> Value {
         if let Some(fault) = &self.fault {
@@ -234,15 +234,15 @@ impl Report {
             "messages": self.arrivals.iter().enumerate().map(|(i, one)| self.message(i + 1, one)).collect::<Vec<_>>(),
             "messages_dropped": self.dropped,
             "comments": self.comments,
-            "checks": self.checks.iter().map(Check::json).collect::<Vec<_>>(),
+            "checks": self.checks.iter().map(ProbeCheck::json).collect::<Vec<_>>(),
         })
     }
 
-    fn message(&self, n: usize, Recorded { at, arrival: one }: &Recorded) -> Value {
+    fn message(&self, n: usize, TimedMessage { at, arrival: one }: &TimedMessage) -> Value {
         let (stream, call) = match one.path {
-            Path::Post(call) => ("post", Some(call)),
-            Path::Json(call) => ("json", Some(call)),
-            Path::Get => ("get", None),
+            ArrivalPath::Post(call) => ("post", Some(call)),
+            ArrivalPath::Json(call) => ("json", Some(call)),
+            ArrivalPath::Get => ("get", None),
         };
         let SeenMessage { id, method, params, error } = SeenMessage::of(&one.message);
         let kind = match (&method, id, &error) {

@@ -8,9 +8,10 @@ use std::{
 
 use prism_mcp::{
     client::{
-        Client, Fault, Foreign, Path, Piece, Reply, SeenCapabilities, SeenMessage, Stream, ToolResult, Watch, parse,
+        ArrivalPath, ClientError, Foreign, McpClient, SeenCapabilities, SeenMessage, SseItem, SseStream, ToolResult,
+        TrafficObserver, UnreadResponse, parse,
     },
-    remote::reading::{self, Content},
+    remote::reading::{self, ResponseContent},
 };
 use serde_json::{Value, json};
 use tokio::task::JoinHandle;
@@ -18,8 +19,8 @@ use tokio::task::JoinHandle;
 use super::{
     check::{fail, ok, skipped},
     judge::{counted, is_answer_to, is_method, is_of_call, is_on_get, says},
-    record::{Recorded, State},
-    run::Run,
+    record::{ProbeTraffic, TimedMessage},
+    run::ProbeRun,
 };
 
 /// How long a keep-alive may take: Prism sends one after 15 s.
@@ -38,13 +39,13 @@ const LOG: &str = "notifications/message";
 const NOT_OURS: &str = "not the demo server: its tools are not called; name one with --call TOOL key=value";
 
 /// A stream that is read in the background. Dropped, it is closed.
-struct Listening {
+struct ProbeListener {
     task: JoinHandle<()>,
     last_id: Arc<Mutex<Option<String>>>,
 }
 
 /// Makes the demo server talk while it works, and sees whether that comes before its answer (N-02).
-pub(super) async fn post(run: &mut Run<'_>) {
+pub(super) async fn post(run: &mut ProbeRun<'_>) {
     if !run.is_demo() {
         let why =
             if run.plan.call.is_empty() { NOT_OURS } else { "not the demo server: what --call brought is judged" };
@@ -70,26 +71,26 @@ pub(super) async fn post(run: &mut Run<'_>) {
 }
 
 /// Whether a call that has something to say on the way was answered with plain JSON, as a server may choose to.
-fn answers_json(run: &Run<'_>) -> bool {
+fn answers_json(run: &ProbeRun<'_>) -> bool {
     let talks = |what: &str| matches!(what, "tools/call progress" | "tools/call log");
     run.record.state().asked.iter().any(|asked| talks(&asked.what) && asked.content == "application/json")
 }
 
 fn notes_before_answer(
-    run: &mut Run<'_>,
+    run: &mut ProbeRun<'_>,
     name: &'static str,
     id: u64,
     method: &str,
     wanted: usize,
-    fault: Option<Fault>,
+    fault: Option<ClientError>,
 ) {
     if let Some(fault) = fault {
         return run.add(fail(name, fault.to_string(), "look into the server's log"));
     }
     let state = run.record.state();
     let answer = state.arrivals.iter().position(|one| is_answer_to(&one.arrival, id)).unwrap_or(state.arrivals.len());
-    let is_note = |path: Path| path == Path::Post(id);
-    let notes = |part: &[Recorded]| {
+    let is_note = |path: ArrivalPath| path == ArrivalPath::Post(id);
+    let notes = |part: &[TimedMessage]| {
         part.iter().filter(|one| is_note(one.arrival.path) && is_method(&one.arrival, method)).count()
     };
     let (before, after) = (notes(&state.arrivals[..answer]), notes(&state.arrivals[answer..]));
@@ -115,13 +116,13 @@ fn notes_before_answer(
 }
 
 /// Lets the demo server ask something, and declines.
-async fn question(run: &mut Run<'_>) {
+async fn question(run: &mut ProbeRun<'_>) {
     let (_, outcome) = run.tool("ask", json!({"kind": "elicitation", "text": run.mark})).await;
     let check = match outcome {
         Ok(outcome) if outcome.result.to_string().contains("decline") => {
             ok("question", "the server asked, was declined, and heard of it")
         }
-        Err(Fault::Rpc { code: -32021, .. }) => skipped("question", "the server cannot ask on this connection"),
+        Err(ClientError::Rpc { code: -32021, .. }) => skipped("question", "the server cannot ask on this connection"),
         // The revision had no such question yet.
         Ok(_) if run.client.greeting.revision.as_str() < "2025-06-18" => {
             skipped("question", format!("{} has no elicitation", run.client.greeting.revision))
@@ -140,7 +141,7 @@ async fn question(run: &mut Run<'_>) {
 }
 
 /// Opens the server's own stream, and sees what comes there (N-01, N-04).
-pub(super) async fn listen(run: &mut Run<'_>) {
+pub(super) async fn listen(run: &mut ProbeRun<'_>) {
     if !run.is_legacy() {
         return subscribe(run).await;
     }
@@ -151,7 +152,7 @@ pub(super) async fn listen(run: &mut Run<'_>) {
         }
     };
     match (reply.status, &reply.content) {
-        (200, Content::Events) => run.add(ok("get_opens", "200, text/event-stream")),
+        (200, ResponseContent::Events) => run.add(ok("get_opens", "200, text/event-stream")),
         (405, _) => return run.add(skipped("get_opens", "405: the server has no stream of its own, as it may")),
         (200, _) => {
             let why = format!("200 with {:?}", reply.kind());
@@ -161,7 +162,7 @@ pub(super) async fn listen(run: &mut Run<'_>) {
             return run.add(fail("get_opens", format!("HTTP {status}"), "answer with a stream, or with 405"));
         }
     }
-    let listening = Listening::start(run.client.clone(), reply);
+    let listening = ProbeListener::start(run.client.clone(), reply);
     if run.is_demo() {
         if answers_json(run) {
             logs_on_get(run).await;
@@ -179,9 +180,9 @@ pub(super) async fn listen(run: &mut Run<'_>) {
 }
 
 /// Where POSTs are answered with JSON, the notes of a call that is over wait for the GET stream.
-async fn logs_on_get(run: &mut Run<'_>) {
+async fn logs_on_get(run: &mut ProbeRun<'_>) {
     let mark = format!("{}-post", run.mark);
-    let is_it = |one: &prism_mcp::client::Arrival| is_on_get(one) && says(one, &mark);
+    let is_it = |one: &prism_mcp::client::ReceivedMessage| is_on_get(one) && says(one, &mark);
     run.record.until(run.plan.patience, |state| state.count(is_it) >= NOTES).await;
     let came = run.record.state().count(is_it);
     run.add(match came {
@@ -194,7 +195,7 @@ async fn logs_on_get(run: &mut Run<'_>) {
     });
 }
 
-async fn note_on_get(run: &mut Run<'_>) {
+async fn note_on_get(run: &mut ProbeRun<'_>) {
     let (_, outcome) = run.tool("change", json!({"what": "tools"})).await;
     let method = "notifications/tools/list_changed";
     let came = run.record.until(run.plan.patience, |state| state.count(|one| is_method(one, method)) > 0).await;
@@ -215,18 +216,18 @@ async fn note_on_get(run: &mut Run<'_>) {
 }
 
 /// Two calls at a time: whose note it is nobody can tell on a pipe, so it goes to the session's stream.
-async fn log_beside_another(run: &mut Run<'_>) {
+async fn log_beside_another(run: &mut ProbeRun<'_>) {
     let mark = format!("{}-get", run.mark);
     let (client, other) = (run.client.clone(), run.client.next_id());
     let beside = tokio::spawn(async move { client.call(other, "progress", &json!({"steps": 500, "ms": 20})).await });
-    let begun = |state: &State| state.count(|one| is_of_call(one, other)) > 0;
+    let begun = |state: &ProbeTraffic| state.count(|one| is_of_call(one, other)) > 0;
     let patience = if answers_json(run) { UNDER_WAY } else { run.plan.patience };
     run.record.until(patience, begun).await;
     let (_, log) = run.tool("log", json!({"level": "warning", "count": 1, "text": mark})).await;
     run.client.cancel(other, "it has served its purpose").await;
     beside.abort();
     run.record.ends(other);
-    let is_it = |one: &prism_mcp::client::Arrival| says(one, &mark);
+    let is_it = |one: &prism_mcp::client::ReceivedMessage| says(one, &mark);
     run.record.until(Duration::from_secs(1).min(run.plan.patience), |state| state.count(is_it) > 0).await;
     let (all, on_get) = {
         let state = run.record.state();
@@ -246,7 +247,7 @@ async fn log_beside_another(run: &mut Run<'_>) {
     run.add(check);
 }
 
-async fn keep_alive(run: &mut Run<'_>) {
+async fn keep_alive(run: &mut ProbeRun<'_>) {
     if run.plan.keep_alive {
         run.record.until(KEEP_ALIVE, |state| state.comments > 0).await;
     }
@@ -264,7 +265,7 @@ async fn keep_alive(run: &mut Run<'_>) {
 }
 
 /// Goes away, lets things happen, and comes back where it was.
-async fn resume(run: &mut Run<'_>, last_id: Option<String>) {
+async fn resume(run: &mut ProbeRun<'_>, last_id: Option<String>) {
     let events = run.record.state().count(is_on_get);
     let named = run.record.state().count(|one| is_on_get(one) && one.event_id.is_some());
     let Some(last_id) = last_id else {
@@ -292,18 +293,18 @@ async fn resume(run: &mut Run<'_>, last_id: Option<String>) {
         }
     }
     let reply = match run.client.listen(Some(&last_id)).await {
-        Ok(reply) if reply.status == 200 && reply.content == Content::Events => reply,
+        Ok(reply) if reply.status == 200 && reply.content == ResponseContent::Events => reply,
         Ok(reply) => {
             let why = format!("HTTP {} to Last-Event-ID", reply.status);
             return run.add(fail("resume", why, "take the ids back that were given out, within a window"));
         }
         Err(fault) => return run.add(fail("resume", fault.to_string(), "answer a GET with Last-Event-ID at once")),
     };
-    let _listening = Listening::start(run.client.clone(), reply);
+    let _listening = ProbeListener::start(run.client.clone(), reply);
     if !run.is_demo() {
         return run.add(ok("resume", "the stream opens again after its last event"));
     }
-    let all = |state: &State| missed.iter().all(|method| state.count(|one| is_method(one, method)) > 0);
+    let all = |state: &ProbeTraffic| missed.iter().all(|method| state.count(|one| is_method(one, method)) > 0);
     let came = run.record.until(run.plan.patience, all).await;
     let state = run.record.state();
     let on_get = |method: &str| state.count(|one| is_method(one, method) && is_on_get(one));
@@ -322,7 +323,7 @@ async fn resume(run: &mut Run<'_>, last_id: Option<String>) {
 }
 
 /// The modern way: a request whose response is the stream (2026-07-28).
-async fn subscribe(run: &mut Run<'_>) {
+async fn subscribe(run: &mut ProbeRun<'_>) {
     let SeenCapabilities { tools, prompts, resources } = SeenCapabilities::of(&run.client.greeting.capabilities);
     let mut wanted = serde_json::Map::new();
     for (what, list) in [("tools", tools), ("prompts", prompts), ("resources", resources)] {
@@ -341,7 +342,7 @@ async fn subscribe(run: &mut Run<'_>) {
         Err(fault) => Err(fault),
     };
     let reply = match opened {
-        Ok(reply) if reply.status == 200 && reply.content == Content::Events => reply,
+        Ok(reply) if reply.status == 200 && reply.content == ResponseContent::Events => reply,
         Ok(reply) => {
             let why = format!("HTTP {} with {:?}", reply.status, reply.kind());
             return run.add(fail("listen", why, "answer subscriptions/listen with an event stream"));
@@ -349,7 +350,7 @@ async fn subscribe(run: &mut Run<'_>) {
         Err(fault) => return run.add(fail("listen", fault.to_string(), "acknowledge subscriptions/listen at once")),
     };
     run.record.head(id, reply.status, reply.kind());
-    let _listening = Listening::start_on(run.client.clone(), reply, Path::Post(id));
+    let _listening = ProbeListener::start_on(run.client.clone(), reply, ArrivalPath::Post(id));
     let acknowledged = "notifications/subscriptions/acknowledged";
     let patience = run.plan.patience;
     if !run.record.until(patience, |state| state.count(|one| is_method(one, acknowledged)) > 0).await {
@@ -363,9 +364,9 @@ async fn subscribe(run: &mut Run<'_>) {
     run.add(ok("listen", "the stream opens with its acknowledgement"));
     if run.is_demo() && wanted_tools(run) {
         let (_, outcome) = run.tool("change", json!({"what": "tools"})).await;
-        let tagged = |one: &prism_mcp::client::Arrival| {
+        let tagged = |one: &prism_mcp::client::ReceivedMessage| {
             let is_tagged = || SeenMessage::of(&one.message).params.meta.subscription == id;
-            is_method(one, "notifications/tools/list_changed") && one.path == Path::Post(id) && is_tagged()
+            is_method(one, "notifications/tools/list_changed") && one.path == ArrivalPath::Post(id) && is_tagged()
         };
         let came = run.record.until(patience, |state| state.count(tagged) > 0).await;
         let check = match (outcome, came) {
@@ -383,12 +384,12 @@ async fn subscribe(run: &mut Run<'_>) {
     run.add(skipped("resume", "2026-07-28 resumes nothing"));
 }
 
-fn wanted_tools(run: &Run<'_>) -> bool {
+fn wanted_tools(run: &ProbeRun<'_>) -> bool {
     SeenCapabilities::of(&run.client.greeting.capabilities).tools.tells_changes
 }
 
 /// Takes a call back while it works.
-pub(super) async fn cancel(run: &mut Run<'_>) {
+pub(super) async fn cancel(run: &mut ProbeRun<'_>) {
     if !run.is_demo() {
         return run.add(skipped("cancel", NOT_OURS));
     }
@@ -396,7 +397,7 @@ pub(super) async fn cancel(run: &mut Run<'_>) {
     let (client, patience) = (run.client.clone(), run.plan.patience);
     let arguments = json!({"steps": 100_000, "ms": 20});
     let call = tokio::spawn(async move { client.call(id, "progress", &arguments).await });
-    let of_call = |state: &State| state.count(|one| is_of_call(one, id) && is_method(one, PROGRESS));
+    let of_call = |state: &ProbeTraffic| state.count(|one| is_of_call(one, id) && is_method(one, PROGRESS));
     let silent = answers_json(run);
     let begun = run.record.until(if silent { UNDER_WAY } else { patience }, |state| of_call(state) > 0).await;
     if !begun && !silent {
@@ -428,19 +429,19 @@ pub(super) async fn cancel(run: &mut Run<'_>) {
 
 // === impl Listening ===
 
-impl Listening {
-    fn start(client: Arc<Client>, reply: Reply) -> Self {
-        Self::start_on(client, reply, Path::Get)
+impl ProbeListener {
+    fn start(client: Arc<McpClient>, reply: UnreadResponse) -> Self {
+        Self::start_on(client, reply, ArrivalPath::Get)
     }
 
-    fn start_on(client: Arc<Client>, reply: Reply, path: Path) -> Self {
+    fn start_on(client: Arc<McpClient>, reply: UnreadResponse, path: ArrivalPath) -> Self {
         let last_id = Arc::new(Mutex::new(None));
         let shared = last_id.clone();
         let mut stream = reply.into_stream();
         let task = tokio::spawn(async move {
             loop {
                 let over = match path {
-                    Path::Get => matches!(client.hear(&mut stream).await, Piece::End),
+                    ArrivalPath::Get => matches!(client.hear(&mut stream).await, SseItem::End),
                     path => hear_on(&client, &mut stream, path).await,
                 };
                 *shared.lock().unwrap_or_else(PoisonError::into_inner) = stream.last_id().map(str::to_owned);
@@ -459,24 +460,24 @@ impl Listening {
 }
 
 /// Reads the next thing from a stream that a request opened; `true` at its end.
-async fn hear_on(client: &Client, stream: &mut Stream, path: Path) -> bool {
+async fn hear_on(client: &McpClient, stream: &mut SseStream, path: ArrivalPath) -> bool {
     match stream.next().await {
-        Piece::Event { name, id, data } => {
+        SseItem::Event { name, id, data } => {
             for part in reading::messages(data) {
                 let _: Option<Value> = client.wire.arrived(path, name.as_deref(), id.as_deref(), &part);
             }
             false
         }
-        Piece::Comments(count) => {
+        SseItem::Comments(count) => {
             client.wire.watch.comments(path, count);
             false
         }
-        Piece::TooLong => false,
-        Piece::End => true,
+        SseItem::TooLong => false,
+        SseItem::End => true,
     }
 }
 
-impl Drop for Listening {
+impl Drop for ProbeListener {
     fn drop(&mut self) {
         self.task.abort();
     }

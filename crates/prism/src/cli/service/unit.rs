@@ -8,7 +8,7 @@ use super::{LABEL, LAUNCHD, SYSTEMD};
 pub(super) const MARK: &str = "Written by `prism service install`";
 
 /// A unit of systemd's user manager.
-pub(super) struct Systemd {
+pub(super) struct SystemdUnit {
     pub(super) program: String,
     /// Of `prism serve`.
     pub(super) flags: Vec<String>,
@@ -17,7 +17,7 @@ pub(super) struct Systemd {
 }
 
 /// An agent of launchd's.
-pub(super) struct Launchd {
+pub(super) struct LaunchdAgent {
     pub(super) program: String,
     pub(super) flags: Vec<String>,
     pub(super) home: Option<PathBuf>,
@@ -33,7 +33,7 @@ pub(super) fn is_for(text: &str, home: &Path, usual: bool) -> bool {
     text.contains(&assigned("PRISM_HOME", home)) || text.contains(&in_plist)
 }
 
-impl Systemd {
+impl SystemdUnit {
     pub(super) fn text(&self) -> String {
         let mut words = vec![self.program.as_str(), "serve", "--supervised", SYSTEMD];
         words.extend(self.flags.iter().map(String::as_str));
@@ -92,7 +92,7 @@ fn escaped(text: &str) -> String {
     text.replace('\\', r"\\").replace('"', r#"\""#).replace('%', "%%").replace('\n', r"\n")
 }
 
-impl Launchd {
+impl LaunchdAgent {
     pub(super) fn text(&self) -> String {
         let mut words = vec![self.program.as_str(), "serve", "--supervised", LAUNCHD];
         words.extend(self.flags.iter().map(String::as_str));
@@ -146,7 +146,7 @@ mod tests {
     // D-10
     #[test]
     fn a_unit_starts_the_daemon_again_and_lets_it_end_its_servers() {
-        let unit = Systemd { program: "/opt/prism/bin/prism".to_owned(), flags: Vec::new(), home: None };
+        let unit = SystemdUnit { program: "/opt/prism/bin/prism".to_owned(), flags: Vec::new(), home: None };
         let text = unit.text();
         for line in [
             "ExecStart=/opt/prism/bin/prism serve --supervised systemd",
@@ -165,7 +165,7 @@ mod tests {
     #[test]
     fn words_and_folders_of_a_unit_are_escaped() {
         let flags = ["--port", "7421", "--config", "/a b/100%/$x\"y\\z.toml"].map(str::to_owned).to_vec();
-        let unit = Systemd { program: "/my tools/prism".to_owned(), flags, home: Some("/h %h".into()) };
+        let unit = SystemdUnit { program: "/my tools/prism".to_owned(), flags, home: Some("/h %h".into()) };
         let text = unit.text();
         let command = r#"ExecStart="/my tools/prism" serve --supervised systemd --port 7421 --config "/a b/100%%/$$x\"y\\z.toml""#;
         assert!(text.lines().any(|line| line == command), "{text}");
@@ -176,10 +176,10 @@ mod tests {
     fn a_file_knows_its_home() {
         let (ours, theirs) = (Path::new("/h &1"), Path::new("/h &12"));
         let unit = |home: Option<&Path>| {
-            Systemd { program: "/p".to_owned(), flags: Vec::new(), home: home.map(Path::to_owned) }.text()
+            SystemdUnit { program: "/p".to_owned(), flags: Vec::new(), home: home.map(Path::to_owned) }.text()
         };
         let (program, flags) = ("/p".to_owned(), Vec::new());
-        let agent = Launchd { program, flags, home: Some(ours.to_owned()), log: "/l".into() }.text();
+        let agent = LaunchdAgent { program, flags, home: Some(ours.to_owned()), log: "/l".into() }.text();
         for text in [unit(Some(ours)), agent] {
             assert!(is_for(&text, ours, false) && !is_for(&text, theirs, true), "{text}");
         }
@@ -189,7 +189,7 @@ mod tests {
     // D-10
     #[test]
     fn an_agent_of_launchd_is_xml_and_kept_alive() {
-        let agent = Launchd {
+        let agent = LaunchdAgent {
             program: "/a&b/prism".to_owned(),
             flags: vec!["--port".to_owned(), "1".to_owned()],
             home: Some("/h<1>".into()),

@@ -41,14 +41,14 @@ const SESSIONS: [Column; 8] = [
 
 /// How much is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Detail {
+pub(super) enum StatusDetail {
     Usual,
     /// Also why each server is shared, or is not.
     Why,
 }
 
 /// All of it, no line longer than `width`.
-pub(super) fn lines(status: &StatusReport, detail: Detail, width: usize) -> Vec<Line> {
+pub(super) fn lines(status: &StatusReport, detail: StatusDetail, width: usize) -> Vec<Line> {
     let mut lines = head(status);
     lines.push(Vec::new());
     lines.extend(destinations(status, detail, width));
@@ -101,7 +101,7 @@ fn head(status: &StatusReport) -> Vec<Line> {
     lines
 }
 
-fn destinations(status: &StatusReport, detail: Detail, width: usize) -> Vec<Line> {
+fn destinations(status: &StatusReport, detail: StatusDetail, width: usize) -> Vec<Line> {
     // Prism's own servers are worth a line once somebody has used them.
     let shown = status.destinations.iter().filter(|one| one.kind != "built_in" || one.requests > 0);
     let rows: Vec<(Vec<Cell>, Vec<Line>)> = shown.map(|one| (destination(one), details(one, detail, width))).collect();
@@ -156,10 +156,10 @@ fn state_colour(one: &DestinationStatus) -> Option<Colour> {
 
 /// What does not fit into a row: why it is shared or not if that is wanted, each process where there are several, what went
 /// wrong.
-fn details(one: &DestinationStatus, detail: Detail, width: usize) -> Vec<Line> {
+fn details(one: &DestinationStatus, detail: StatusDetail, width: usize) -> Vec<Line> {
     let dim = |text: String| vec![(format!("  {text}"), Some(Colour::Dim))];
     let mut lines = Vec::new();
-    if detail == Detail::Why && one.kind != "built_in" {
+    if detail == StatusDetail::Why && one.kind != "built_in" {
         let sandboxed = if one.sandboxed { "sandboxed, " } else { "" };
         lines.push(dim(format!("{sandboxed}{}: {}", one.model, one.model_why)));
     }

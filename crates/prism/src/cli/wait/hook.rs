@@ -18,7 +18,7 @@ use std::{
 use prism_api::mesh::{MeshVerb, NoBell, WaitArguments, WaitEnded};
 use prism_config::Env;
 use prism_mcp::client::lenient;
-use prism_os::{process, reader::Reader};
+use prism_os::{process, reader::StdoutReader};
 use serde::{Deserialize, de::IgnoredAny};
 use serde_json::{Value, json};
 use tokio::time::{interval, sleep};
@@ -26,7 +26,7 @@ use tokio::time::{interval, sleep};
 use super::{LOOK, MAX_POLL, poll};
 use crate::cli::{
     reach, say,
-    verbs::{Mesh, Trouble, acting},
+    verbs::{DaemonCallError, MeshClient, acting},
 };
 
 /// What wakes Claude Code.
@@ -42,7 +42,7 @@ const MAX_AWAY: Duration = Duration::from_secs(600);
 
 /// What it is a hook of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
-pub(crate) enum Hook {
+pub(crate) enum HookKind {
     ClaudeStart,
     ClaudeRewake,
     ClaudeStop,
@@ -77,11 +77,11 @@ struct HookInput {
 }
 
 /// Why a hook has nothing to say.
-struct Silence(String);
+struct HookSilence(String);
 
 /// What a hook says: how it ends, and the words.
 #[derive(Debug, PartialEq, Eq)]
-enum Says {
+enum HookOutput {
     /// On stdout, as JSON.
     Json(Value),
     /// On stderr, with the code that wakes.
@@ -89,22 +89,22 @@ enum Says {
 }
 
 /// Runs a hook. Nothing that goes wrong is an error.
-pub(super) fn run(hook: Hook, agent: Option<&str>, verbose: bool, env: &Env) -> ExitCode {
+pub(super) fn run(hook: HookKind, agent: Option<&str>, verbose: bool, env: &Env) -> ExitCode {
     let mut said = None;
     let ended = reach::run(async {
         said = Some(say_it(hook, agent, env).await);
         Ok(ExitCode::SUCCESS)
     });
     let why = match (said, ended) {
-        (Some(Ok(Says::Json(words))), _) => {
+        (Some(Ok(HookOutput::Json(words))), _) => {
             say::line(&words.to_string());
             return ExitCode::SUCCESS;
         }
-        (Some(Ok(Says::Rewake(words))), _) => {
+        (Some(Ok(HookOutput::Rewake(words))), _) => {
             say::note(&words);
             return ExitCode::from(REWAKE);
         }
-        (Some(Err(Silence(why))), _) => why,
+        (Some(Err(HookSilence(why))), _) => why,
         (None, Err(error)) => format!("{error:#}"),
         (None, Ok(_)) => return ExitCode::SUCCESS,
     };
@@ -114,13 +114,13 @@ pub(super) fn run(hook: Hook, agent: Option<&str>, verbose: bool, env: &Env) -> 
     ExitCode::SUCCESS
 }
 
-async fn say_it(hook: Hook, agent: Option<&str>, env: &Env) -> Result<Says, Silence> {
+async fn say_it(hook: HookKind, agent: Option<&str>, env: &Env) -> Result<HookOutput, HookSilence> {
     let input = read(io::stdin())?;
     hook.fits(&input, env)?;
-    let mesh = match Mesh::running(env) {
+    let mesh = match MeshClient::running(env) {
         Ok(Some(mesh)) => mesh,
         Ok(None) => return silence("there is no daemon"),
-        Err(error) => return Err(Silence(format!("{error:#}"))),
+        Err(error) => return Err(HookSilence(format!("{error:#}"))),
     };
     let agent = acting(agent, env);
     let mut arguments = match &agent {
@@ -128,48 +128,50 @@ async fn say_it(hook: Hook, agent: Option<&str>, env: &Env) -> Result<Says, Sile
         None => hook.whose(&input, env)?,
     };
     match hook {
-        Hook::ClaudeStart | Hook::CodexStart => Ok(Says::Json(context(&arguments, &hook.whose(&input, env)?))),
-        Hook::ClaudeRewake => rewake(mesh, arguments, env).await,
-        Hook::ClaudeStop | Hook::CodexStop => {
-            let bell = bell_now(hook, &mesh, &mut arguments).await?;
-            Ok(Says::Json(json!({ "decision": "block", "reason": bell })))
+        HookKind::ClaudeStart | HookKind::CodexStart => {
+            Ok(HookOutput::Json(context(&arguments, &hook.whose(&input, env)?)))
         }
-        Hook::CursorStop => {
+        HookKind::ClaudeRewake => rewake(mesh, arguments, env).await,
+        HookKind::ClaudeStop | HookKind::CodexStop => {
             let bell = bell_now(hook, &mesh, &mut arguments).await?;
-            Ok(Says::Json(json!({ "followup_message": bell })))
+            Ok(HookOutput::Json(json!({ "decision": "block", "reason": bell })))
+        }
+        HookKind::CursorStop => {
+            let bell = bell_now(hook, &mesh, &mut arguments).await?;
+            Ok(HookOutput::Json(json!({ "followup_message": bell })))
         }
     }
 }
 
 /// Reads one object, as the program wrote it. Some put a mark in front, some leave the pipe open behind it.
-fn read(stdin: io::Stdin) -> Result<HookInput, Silence> {
+fn read(stdin: io::Stdin) -> Result<HookInput, HookSilence> {
     if stdin.is_terminal() {
-        return Err(Silence("stdin is a terminal, and a hook's input is expected there".to_owned()));
+        return Err(HookSilence("stdin is a terminal, and a hook's input is expected there".to_owned()));
     }
     parse(stdin.lock())
 }
 
-fn parse(mut input: impl BufRead) -> Result<HookInput, Silence> {
+fn parse(mut input: impl BufRead) -> Result<HookInput, HookSilence> {
     const MARK: &[u8] = b"\xef\xbb\xbf";
     if input.fill_buf().is_ok_and(|start| start.starts_with(MARK)) {
         input.consume(MARK.len());
     }
     match serde_json::Deserializer::from_reader(input).into_iter::<Value>().next() {
         Some(Ok(value @ Value::Object(_))) => {
-            HookInput::deserialize(value).map_err(|error| Silence(format!("the input is not a hook's: {error}")))
+            HookInput::deserialize(value).map_err(|error| HookSilence(format!("the input is not a hook's: {error}")))
         }
-        Some(Err(error)) => Err(Silence(format!("the input is no JSON: {error}"))),
+        Some(Err(error)) => Err(HookSilence(format!("the input is no JSON: {error}"))),
         _ => silence("the input is no object"),
     }
 }
 
-fn silence<T>(why: &str) -> Result<T, Silence> {
-    Err(Silence(why.to_owned()))
+fn silence<T>(why: &str) -> Result<T, HookSilence> {
+    Err(HookSilence(why.to_owned()))
 }
 
 // === impl Hook ===
 
-impl Hook {
+impl HookKind {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::ClaudeStart => "claude-start",
@@ -190,7 +192,7 @@ impl Hook {
     }
 
     /// Whether this is a moment to say something.
-    fn fits(self, input: &HookInput, env: &Env) -> Result<(), Silence> {
+    fn fits(self, input: &HookInput, env: &Env) -> Result<(), HookSilence> {
         // Cursor runs Claude's hooks, too, and waits for those that Claude would not wait for.
         if self != Self::CursorStop && input.cursor_version.is_some() {
             return silence("this is Cursor, which has a hook of its own");
@@ -221,7 +223,7 @@ impl Hook {
     }
 
     /// How the daemon knows the agent: by the program's own session, or by where it works.
-    fn whose(self, input: &HookInput, env: &Env) -> Result<WaitArguments, Silence> {
+    fn whose(self, input: &HookInput, env: &Env) -> Result<WaitArguments, HookSilence> {
         let said = |word: &Option<String>| word.clone().filter(|word| !word.is_empty());
         let (surface_session, workspace) = match self {
             Self::CursorStop => (said(&input.conversation_id), input.workspace_roots.first().cloned()),
@@ -241,11 +243,11 @@ impl Hook {
 }
 
 /// Returns the bell's text, if something waits right now.
-async fn bell_now(hook: Hook, mesh: &Mesh, arguments: &mut WaitArguments) -> Result<String, Silence> {
+async fn bell_now(hook: HookKind, mesh: &MeshClient, arguments: &mut WaitArguments) -> Result<String, HookSilence> {
     (arguments.hook, arguments.timeout_s) = (Some(hook.name().to_owned()), Some(0));
     let asking = mesh.call(MeshVerb::Wait, arguments, ASK_WITHIN).await;
-    let answer: WaitEnded = asking.map_err(|trouble| Silence(trouble.to_string()))?;
-    rung(&answer).ok_or_else(|| Silence("nothing waits".to_owned()))
+    let answer: WaitEnded = asking.map_err(|trouble| HookSilence(trouble.to_string()))?;
+    rung(&answer).ok_or_else(|| HookSilence("nothing waits".to_owned()))
 }
 
 fn rung(answer: &WaitEnded) -> Option<String> {
@@ -254,9 +256,9 @@ fn rung(answer: &WaitEnded) -> Option<String> {
 }
 
 /// Waits without end, for as long as somebody wants to be woken.
-async fn rewake(mesh: Mesh, mut arguments: WaitArguments, env: &Env) -> Result<Says, Silence> {
-    arguments.hook = Some(Hook::ClaudeRewake.name().to_owned());
-    let reader = Reader::of_stdout().ok();
+async fn rewake(mesh: MeshClient, mut arguments: WaitArguments, env: &Env) -> Result<HookOutput, HookSilence> {
+    arguments.hook = Some(HookKind::ClaudeRewake.name().to_owned());
+    let reader = StdoutReader::of_stdout().ok();
     let unread = async {
         match &reader {
             Some(reader) => reader.gone().await,
@@ -264,13 +266,13 @@ async fn rewake(mesh: Mesh, mut arguments: WaitArguments, env: &Env) -> Result<S
         }
     };
     tokio::select! {
-        rung = ring(mesh, &mut arguments, env) => rung.map(Says::Rewake),
+        rung = ring(mesh, &mut arguments, env) => rung.map(HookOutput::Rewake),
         () = unread => silence("nobody is left to hear it"),
         () = orphaned() => silence("the program that started it is gone"),
     }
 }
 
-async fn ring(mut mesh: Mesh, arguments: &mut WaitArguments, env: &Env) -> Result<String, Silence> {
+async fn ring(mut mesh: MeshClient, arguments: &mut WaitArguments, env: &Env) -> Result<String, HookSilence> {
     let mut away = Duration::ZERO;
     loop {
         match poll(&mesh, arguments, MAX_POLL).await {
@@ -285,14 +287,14 @@ async fn ring(mut mesh: Mesh, arguments: &mut WaitArguments, env: &Env) -> Resul
                     _ => {}
                 }
             }
-            Err(Trouble::Away(_) | Trouble::Late(_)) if away < MAX_AWAY => {
+            Err(DaemonCallError::Away(_) | DaemonCallError::Late(_)) if away < MAX_AWAY => {
                 sleep(LOOK).await;
                 away += LOOK;
-                if let Ok(Some(again)) = Mesh::running(env) {
+                if let Ok(Some(again)) = MeshClient::running(env) {
                     mesh = again;
                 }
             }
-            Err(trouble) => return Err(Silence(trouble.to_string())),
+            Err(trouble) => return Err(HookSilence(trouble.to_string())),
         }
     }
 }
@@ -301,7 +303,7 @@ async fn ring(mut mesh: Mesh, arguments: &mut WaitArguments, env: &Env) -> Resul
 async fn orphaned() {
     let (parent, starter) = (parent_id(), process::starter());
     let mut look = interval(PARENT);
-    while parent_id() == parent && starter.is_none_or(process::Identity::is_alive) {
+    while parent_id() == parent && starter.is_none_or(process::ProcessIdentity::is_alive) {
         look.tick().await;
     }
 }
@@ -332,7 +334,7 @@ fn context(named: &WaitArguments, whose: &WaitArguments) -> Value {
 mod tests {
     use super::*;
 
-    fn fits(hook: Hook, input: Value, env: &Env) -> bool {
+    fn fits(hook: HookKind, input: Value, env: &Env) -> bool {
         hook.fits(&HookInput::deserialize(input).unwrap(), env).is_ok()
     }
 
@@ -349,52 +351,52 @@ mod tests {
     #[test]
     fn a_turn_is_sent_on_once() {
         let none = Env::default();
-        for hook in [Hook::ClaudeStop, Hook::CodexStop] {
+        for hook in [HookKind::ClaudeStop, HookKind::CodexStop] {
             assert!(fits(hook, json!({"stop_hook_active": false}), &none));
             assert!(!fits(hook, json!({"stop_hook_active": true}), &none));
         }
         for (loops, expected) in [(0, true), (CURSOR_LOOP_LIMIT - 1, true), (CURSOR_LOOP_LIMIT, false)] {
             let input = json!({"status": "completed", "loop_count": loops, "cursor_version": "3"});
-            assert_eq!(fits(Hook::CursorStop, input, &none), expected, "{loops}");
+            assert_eq!(fits(HookKind::CursorStop, input, &none), expected, "{loops}");
         }
-        assert!(!fits(Hook::CursorStop, json!({"status": "aborted", "loop_count": 0}), &none));
+        assert!(!fits(HookKind::CursorStop, json!({"status": "aborted", "loop_count": 0}), &none));
     }
 
     #[test]
     fn nobody_waits_for_a_hook_that_is_meant_for_the_background() {
         let (none, script) = (Env::default(), Env::from([("CLAUDE_CODE_ENTRYPOINT", "sdk-cli")]));
         let start = json!({"hook_event_name": "SessionStart"});
-        assert!(fits(Hook::ClaudeRewake, start.clone(), &none));
-        assert!(!fits(Hook::ClaudeRewake, start.clone(), &script));
-        assert!(fits(Hook::ClaudeRewake, json!({"hook_event_name": "Stop"}), &script));
-        assert!(!fits(Hook::ClaudeRewake, json!({"hook_event_name": "Stop", "cursor_version": "3.7"}), &none));
-        assert!(!fits(Hook::ClaudeStart, start.clone(), &script));
+        assert!(fits(HookKind::ClaudeRewake, start.clone(), &none));
+        assert!(!fits(HookKind::ClaudeRewake, start.clone(), &script));
+        assert!(fits(HookKind::ClaudeRewake, json!({"hook_event_name": "Stop"}), &script));
+        assert!(!fits(HookKind::ClaudeRewake, json!({"hook_event_name": "Stop", "cursor_version": "3.7"}), &none));
+        assert!(!fits(HookKind::ClaudeStart, start.clone(), &script));
         let named = Env::from([("CLAUDE_CODE_ENTRYPOINT", "sdk-cli"), ("PRISM_AGENT", "nightly")]);
-        assert!(fits(Hook::ClaudeStart, start, &named));
+        assert!(fits(HookKind::ClaudeStart, start, &named));
     }
 
     #[test]
     fn an_agent_is_known_by_its_programs_session_and_folder() {
         let none = Env::default();
-        let whose = |hook: Hook, input: &Value, env: &Env| {
+        let whose = |hook: HookKind, input: &Value, env: &Env| {
             let whose = hook.whose(&HookInput::deserialize(input).unwrap(), env);
             whose.ok().map(|whose| json!(whose))
         };
         let claude = json!({"session_id": "s1", "cwd": "/srv/sites/src"});
         let project = Env::from([("CLAUDE_PROJECT_DIR", "/srv/sites")]);
         assert_eq!(
-            whose(Hook::ClaudeStop, &claude, &project),
+            whose(HookKind::ClaudeStop, &claude, &project),
             Some(json!({"surface": "claude_code", "surface_session": "s1", "workspace": "/srv/sites"}))
         );
         assert_eq!(
-            whose(Hook::CodexStop, &claude, &none),
+            whose(HookKind::CodexStop, &claude, &none),
             Some(json!({"surface": "codex", "surface_session": "s1", "workspace": "/srv/sites/src"}))
         );
         let cursor = json!({"conversation_id": "c1", "workspace_roots": ["/srv/sites"]});
         assert_eq!(
-            whose(Hook::CursorStop, &cursor, &none),
+            whose(HookKind::CursorStop, &cursor, &none),
             Some(json!({"surface": "cursor", "surface_session": "c1", "workspace": "/srv/sites"}))
         );
-        assert_eq!(whose(Hook::CodexStop, &json!({}), &none), None);
+        assert_eq!(whose(HookKind::CodexStop, &json!({}), &none), None);
     }
 }

@@ -14,13 +14,13 @@ use serde_json::{Value, json};
 use tokio::{net::TcpListener, time::timeout};
 use uuid::Uuid;
 
-use super::{Bell, Bells, Heard, State, heard, poll};
-use prism_mcp::remote::Target;
+use super::{BellPollOutcome, BellPoller, BellPollerState, ShimBell, heard, poll};
+use prism_mcp::remote::RemoteTarget;
 
 type Asked = Arc<Mutex<Vec<(String, Value)>>>;
 
 /// A daemon that answers each poll with this.
-async fn daemon(status: u16, answer: Value) -> (Arc<Target>, Asked) {
+async fn daemon(status: u16, answer: Value) -> (Arc<RemoteTarget>, Asked) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/mcp", listener.local_addr().unwrap());
     let asked: Asked = Arc::default();
@@ -43,17 +43,17 @@ async fn daemon(status: u16, answer: Value) -> (Arc<Target>, Asked) {
             tokio::spawn(http1::Builder::new().serve_connection(TokioIo::new(socket), service));
         }
     });
-    (Target::new(&url, Vec::new(), None, 1 << 20).unwrap(), asked)
+    (RemoteTarget::new(&url, Vec::new(), None, 1 << 20).unwrap(), asked)
 }
 
 #[tokio::test]
 async fn a_bell_is_waited_for_by_instance_and_heard_once() {
     let answer = json!({ "bell": true, "agent": "bob", "text": "Signal from ana", "pending": 1 });
     let (target, asked) = daemon(200, answer).await;
-    let (mut bells, instance) = (Bells::default(), Uuid::now_v7());
+    let (mut bells, instance) = (BellPoller::default(), Uuid::now_v7());
     bells.attend();
     let bell = timeout(Duration::from_secs(10), bells.next(Some(&target), instance)).await.unwrap();
-    assert_eq!(bell, Bell { text: "Signal from ana".to_owned(), agent: "bob".to_owned() });
+    assert_eq!(bell, ShimBell { text: "Signal from ana".to_owned(), agent: "bob".to_owned() });
     assert_eq!(
         *asked.lock().unwrap(),
         [(
@@ -62,7 +62,7 @@ async fn a_bell_is_waited_for_by_instance_and_heard_once() {
         )]
     );
     // It rings on, and is not heard for a while.
-    assert!(matches!(&bells.state, State::Due(at) if at.elapsed().is_zero()));
+    assert!(matches!(&bells.state, BellPollerState::Due(at) if at.elapsed().is_zero()));
 }
 
 #[tokio::test]
@@ -75,13 +75,13 @@ async fn a_daemon_without_a_mesh_is_not_asked_again() {
     ] {
         let (target, _) = daemon(status, answer.clone()).await;
         let heard = poll(target, Uuid::now_v7()).await;
-        assert_eq!(matches!(heard, Heard::Never), is_over, "{answer}");
-        assert!(is_over || matches!(heard, Heard::Trouble), "{answer}");
+        assert_eq!(matches!(heard, BellPollOutcome::Never), is_over, "{answer}");
+        assert!(is_over || matches!(heard, BellPollOutcome::Trouble), "{answer}");
     }
 }
 
 #[test]
 fn a_poll_that_ended_in_vain_is_no_trouble() {
-    assert!(matches!(heard(&json!({ "bell": false, "why": "timeout" })), Heard::Nothing));
-    assert!(matches!(heard(&json!({ "bell": false, "why": "wrapped" })), Heard::Trouble));
+    assert!(matches!(heard(&json!({ "bell": false, "why": "timeout" })), BellPollOutcome::Nothing));
+    assert!(matches!(heard(&json!({ "bell": false, "why": "wrapped" })), BellPollOutcome::Trouble));
 }

@@ -8,15 +8,15 @@ use hyper::header::HeaderValue;
 use prism_core::{
     mcp::{
         Method,
-        modern::{self, Filter},
+        modern::{self, ListenFilter},
     },
-    wire::{Kind, Members, Message},
+    wire::{Members, Message, MessageKind},
 };
 
 use super::{
-    Action, INTERRUPTED, Machine, RETRY, Says, Ticket,
-    flight::{Flight, Own, What},
-    session::Gate,
+    ExchangeReport, INTERRUPTED, RETRY, ShimAction, ShimMachine, Ticket,
+    flight::{OutboundKind, OutboundMessage, ShimMessage},
+    session::SessionBarrier,
 };
 
 /// A listen that was open for this long, and then ended, ended with the daemon: it is opened again.
@@ -28,7 +28,7 @@ const SESSION_NOT_FOUND: &str = "-32001";
 
 /// What an error of the daemon's says.
 #[derive(Default)]
-struct Refusal {
+struct DaemonRefusal {
     status: u16,
     code: String,
     /// The daemon is about to end, and has not looked at the request.
@@ -40,57 +40,61 @@ struct Refusal {
 
 // === impl Machine ===
 
-impl Machine {
+impl ShimMachine {
     /// Takes what came of a flight. Of one that is over by now nothing is heard any more.
-    pub(in crate::shim) fn handle_report(&mut self, ticket: Ticket, says: Says, now: Instant) {
+    pub(in crate::shim) fn handle_report(&mut self, ticket: Ticket, says: ExchangeReport, now: Instant) {
         let Some(flight) = self.flights.get(&ticket) else { return };
         let what = flight.what;
         match says {
-            Says::Message(bytes) => {
+            ExchangeReport::Message(bytes) => {
                 self.heard();
                 self.pass_on(ticket, bytes);
             }
-            Says::Answer { status, message, session, retry } => {
-                let refusal = Refusal::read(status, &message, retry);
+            ExchangeReport::Answer { status, message, session, retry } => {
+                let refusal = DaemonRefusal::read(status, &message, retry);
                 if !refusal.stopping {
                     self.heard();
                 }
                 if self.refused(ticket, &refusal, now) {
-                } else if let What::Own(own) = what {
+                } else if let OutboundKind::Own(own) = what {
                     self.own_answered(ticket, own, Some((message, session)));
-                } else if what == What::Request {
+                } else if what == OutboundKind::Request {
                     self.answered(ticket, status, message, session, now);
                 } else {
                     self.not_taken(ticket);
                 }
             }
-            Says::Accepted => {
+            ExchangeReport::Accepted => {
                 self.heard();
                 match what {
-                    What::Request => self.fail(ticket, "Prism took the request and gave no answer", "no_answer"),
-                    What::Own(own) => self.own_answered(ticket, own, None),
+                    OutboundKind::Request => {
+                        self.fail(ticket, "Prism took the request and gave no answer", "no_answer")
+                    }
+                    OutboundKind::Own(own) => self.own_answered(ticket, own, None),
                     _ => self.not_taken(ticket),
                 }
             }
-            Says::Status { status } => {
+            ExchangeReport::Status { status } => {
                 self.heard();
-                let refusal = Refusal { status, ..Refusal::default() };
+                let refusal = DaemonRefusal { status, ..DaemonRefusal::default() };
                 if self.refused(ticket, &refusal, now) {
-                } else if let What::Own(own) = what {
+                } else if let OutboundKind::Own(own) = what {
                     self.own_answered(ticket, own, None);
-                } else if what == What::Request && self.flights.get(&ticket).is_some_and(|it| it.cursor.is_some()) {
+                } else if what == OutboundKind::Request
+                    && self.flights.get(&ticket).is_some_and(|it| it.cursor.is_some())
+                {
                     self.stream_lost(ticket, now);
-                } else if what == What::Request {
+                } else if what == OutboundKind::Request {
                     self.fail(ticket, &format!("Prism answered HTTP {status}"), "status");
                 } else {
                     self.not_taken(ticket);
                 }
             }
-            Says::Ended { after, retry } => self.ended(ticket, after, retry, now),
-            Says::Unsent { why } => self.unsent(ticket, &why, now),
-            Says::Broken { why } => match what {
-                What::Request => self.fail(ticket, &why, "no_answer"),
-                What::Own(own) => self.own_answered(ticket, own, None),
+            ExchangeReport::Ended { after, retry } => self.ended(ticket, after, retry, now),
+            ExchangeReport::Unsent { why } => self.unsent(ticket, &why, now),
+            ExchangeReport::Broken { why } => match what {
+                OutboundKind::Request => self.fail(ticket, &why, "no_answer"),
+                OutboundKind::Own(own) => self.own_answered(ticket, own, None),
                 _ => self.not_taken(ticket),
             },
         }
@@ -104,18 +108,19 @@ impl Machine {
         flight.failures = 0;
         match message.kind() {
             // What answers another request belongs into its response.
-            Kind::Response => {}
-            Kind::Notification(Method::Acknowledged) if flight.acknowledged => {
+            MessageKind::Response => {}
+            MessageKind::Notification(Method::Acknowledged) if flight.acknowledged => {
                 // The client had this once, and may have missed something since.
-                let (Some(id), Some(filter)) = (flight.id(), Filter::read(&message)) else { return };
+                let (Some(id), Some(filter)) = (flight.id(), ListenFilter::read(&message)) else { return };
                 let missed = LISTS.into_iter().filter(|list| filter.wants(*list)).filter_map(changed);
-                let missed: Vec<Action> = missed.map(|note| Action::Write(modern::tagged(&note, id).into())).collect();
+                let missed: Vec<ShimAction> =
+                    missed.map(|note| ShimAction::Write(modern::tagged(&note, id).into())).collect();
                 self.actions.extend(missed);
             }
             kind => {
-                flight.acknowledged |= kind == Kind::Notification(Method::Acknowledged);
+                flight.acknowledged |= kind == MessageKind::Notification(Method::Acknowledged);
                 let bytes = self.renamed(&message);
-                self.actions.push_back(Action::Write(bytes));
+                self.actions.push_back(ShimAction::Write(bytes));
             }
         }
     }
@@ -151,7 +156,7 @@ impl Machine {
             self.tools.learn(message.text(result));
         }
         let Some(flight) = self.flights.remove(&ticket) else { return };
-        if self.gate == Gate::Opening(ticket) {
+        if self.gate == SessionBarrier::Opening(ticket) {
             self.opened(&message, session);
         }
         let answer = match (message.id(), flight.id(), message.error_span()) {
@@ -161,24 +166,24 @@ impl Machine {
             }
             _ => self.with_channel(&flight, &message).unwrap_or_else(|| message.bytes().clone()),
         };
-        self.actions.push_back(Action::Write(answer));
+        self.actions.push_back(ShimAction::Write(answer));
     }
 
     /// What a note, or a stream, comes to that is taken or refused for good.
     pub(super) fn not_taken(&mut self, ticket: Ticket) {
         self.flights.remove(&ticket);
-        if self.gate == Gate::Greeting(ticket) {
+        if self.gate == SessionBarrier::Greeting(ticket) {
             self.greeted();
         }
     }
 
     /// Sees to a refusal after which the message can be sent again: it was certainly not done.
-    fn refused(&mut self, ticket: Ticket, refusal: &Refusal, now: Instant) -> bool {
+    fn refused(&mut self, ticket: Ticket, refusal: &DaemonRefusal, now: Instant) -> bool {
         let Some(flight) = self.flights.get_mut(&ticket) else { return true };
         let unknown_session =
             refusal.code == SESSION_NOT_FOUND && flight.session.is_some() && flight.losses < MAX_LOSSES;
         match refusal.status {
-            _ if flight.what == What::Stream => self.stream_refused(ticket, refusal.status, now),
+            _ if flight.what == OutboundKind::Stream => self.stream_refused(ticket, refusal.status, now),
             401 if !flight.knocked => {
                 flight.knocked = true;
                 self.wait_for_daemon(ticket, now);
@@ -226,7 +231,8 @@ impl Machine {
         );
         match Message::parse(Bytes::from(request)) {
             Ok(request) => {
-                let ticket = self.add(Flight::new(What::Own(Own::Learn { of }), Some(request)));
+                let ticket =
+                    self.add(OutboundMessage::new(OutboundKind::Own(ShimMessage::Learn { of }), Some(request)));
                 self.held.push_front(ticket);
             }
             Err(_) => self.again(of),
@@ -261,7 +267,7 @@ fn mismatches(message: &Message) -> bool {
 
 // === impl Refusal ===
 
-impl Refusal {
+impl DaemonRefusal {
     fn read(status: u16, message: &Message, retry: Option<Duration>) -> Self {
         let error = message.error_span().map(|span| Members::read(message.text(span)).unwrap_or_default());
         let error = error.unwrap_or_default();

@@ -4,12 +4,12 @@
 use bytes::Bytes;
 use prism_core::{
     mcp::Method,
-    wire::{Kind, Members, Message, members::edited},
+    wire::{Members, Message, MessageKind, members::edited},
 };
 use serde_json::json;
 
-use super::{Action, Machine, Route, flight::Flight};
-use crate::shim::bells::Bell;
+use super::{ShimAction, ShimMachine, ShimRoute, flight::OutboundMessage};
+use crate::shim::bells::ShimBell;
 
 /// What a client with channels calls itself.
 const CLIENT: &str = "claude-code";
@@ -17,16 +17,18 @@ const CAPABILITY: &str = "claude/channel";
 
 // === impl Machine ===
 
-impl Machine {
+impl ShimMachine {
     /// The answer to a greeting, with the channel declared in it; `None` if there is nothing to declare, or nobody to
     /// declare it to. From the first one on bells are waited for.
-    pub(super) fn with_channel(&mut self, flight: &Flight, answer: &Message) -> Option<Bytes> {
+    pub(super) fn with_channel(&mut self, flight: &OutboundMessage, answer: &Message) -> Option<Bytes> {
         let here = match &self.route {
-            Route::Hub => true,
-            Route::Direct(name) => name == "prism",
+            ShimRoute::Hub => true,
+            ShimRoute::Direct(name) => name == "prism",
         };
         let greeting = flight.message.as_ref().filter(|_| here)?;
-        if !matches!(greeting.kind(), Kind::Request(Method::Initialize | Method::Discover)) || !has_channels(greeting) {
+        if !matches!(greeting.kind(), MessageKind::Request(Method::Initialize | Method::Discover))
+            || !has_channels(greeting)
+        {
             return None;
         }
         let span = answer.result_span()?;
@@ -42,19 +44,19 @@ impl Machine {
         })?;
         if !self.attends {
             self.attends = true;
-            self.actions.push_back(Action::Attend);
+            self.actions.push_back(ShimAction::Attend);
         }
         Some(answer.with(span, &result).bytes().clone())
     }
 
     /// Says a bell in the client's words.
-    pub(in crate::shim) fn handle_bell(&mut self, bell: &Bell) {
+    pub(in crate::shim) fn handle_bell(&mut self, bell: &ShimBell) {
         let note = json!({
             "jsonrpc": "2.0",
             "method": "notifications/claude/channel",
             "params": { "content": bell.text, "meta": { "agent": bell.agent } },
         });
-        self.actions.push_back(Action::Write(note.to_string().into()));
+        self.actions.push_back(ShimAction::Write(note.to_string().into()));
     }
 }
 

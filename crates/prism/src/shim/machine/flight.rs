@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use hyper::header::HeaderValue;
 use prism_core::{
     mcp::Method,
-    wire::{Kind, Message},
+    wire::{Message, MessageKind},
 };
 
 use super::Ticket;
@@ -15,11 +15,11 @@ const MIN_BACKOFF: Duration = Duration::from_millis(100);
 const MAX_BACKOFF: Duration = Duration::from_secs(5);
 
 #[derive(Debug)]
-pub(super) struct Flight {
-    pub(super) what: What,
+pub(super) struct OutboundMessage {
+    pub(super) what: OutboundKind,
     /// `None` is the session's own stream, which is opened with a GET.
     pub(super) message: Option<Message>,
-    pub(super) state: State,
+    pub(super) state: OutboundState,
     /// The session that it was sent in.
     pub(super) session: Option<HeaderValue>,
     /// The last event of its stream that came: where to go on.
@@ -41,19 +41,19 @@ pub(super) struct Flight {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
+pub(super) enum OutboundKind {
     /// The client waits for an answer.
     Request,
     /// A note of the client's, or its answer to a question.
     Note,
     /// The stream of the session.
     Stream,
-    Own(Own),
+    Own(ShimMessage),
 }
 
 /// Messages that the client knows nothing of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Own {
+pub(super) enum ShimMessage {
     /// The client's `initialize`, again.
     Reopen,
     /// Its `notifications/initialized`, again.
@@ -65,19 +65,19 @@ pub(super) enum Own {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum OutboundState {
     /// Until the daemon is there, and what must come before it has.
     Held,
     Later(Instant),
     Sent,
 }
 
-impl Flight {
-    pub(super) fn new(what: What, message: Option<Message>) -> Self {
+impl OutboundMessage {
+    pub(super) fn new(what: OutboundKind, message: Option<Message>) -> Self {
         Self {
             what,
             message,
-            state: State::Held,
+            state: OutboundState::Held,
             session: None,
             cursor: None,
             sent: None,
@@ -100,23 +100,23 @@ impl Flight {
     }
 
     pub(super) fn is(&self, method: Method) -> bool {
-        self.message.as_ref().is_some_and(|message| message.kind() == Kind::Request(method))
+        self.message.as_ref().is_some_and(|message| message.kind() == MessageKind::Request(method))
     }
 
     /// Whether the client waits for this to end.
     pub(super) fn owes_answer(&self) -> bool {
-        self.what == What::Request && !self.cancelled && !self.is(Method::Listen)
+        self.what == OutboundKind::Request && !self.cancelled && !self.is(Method::Listen)
     }
 
     /// Whether it can wait for as long as the daemon is away, and is no reason to start one.
     pub(super) fn is_patient(&self) -> bool {
-        self.what == What::Stream || self.is(Method::Listen)
+        self.what == OutboundKind::Stream || self.is(Method::Listen)
     }
 
     /// Whether it does no harm if it is done twice.
     pub(super) fn may_repeat(&self) -> bool {
         match self.message.as_ref().map(Message::kind) {
-            Some(Kind::Request(method)) => !matches!(
+            Some(MessageKind::Request(method)) => !matches!(
                 method,
                 // Questions are asked by servers; one that comes from a client is as foreign as any other.
                 Method::ToolsCall | Method::Other | Method::Sample | Method::Elicit | Method::RootsList

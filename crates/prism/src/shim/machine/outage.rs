@@ -4,9 +4,9 @@
 use std::time::{Duration, Instant};
 
 use super::{
-    Action, INTERRUPTED, MAX_RESUMES, Machine, RETRY, Ticket,
-    flight::{Own, State, What, backoff},
-    session::Gate,
+    INTERRUPTED, MAX_RESUMES, RETRY, ShimAction, ShimMachine, Ticket,
+    flight::{OutboundKind, OutboundState, ShimMessage, backoff},
+    session::SessionBarrier,
 };
 
 /// Attempts to start the daemon that may fail one after the other, before those who wait are told why.
@@ -16,7 +16,7 @@ const MAX_REPEATS: u32 = 3;
 
 #[derive(Debug)]
 pub(super) struct Outage {
-    phase: Phase,
+    phase: OutagePhase,
     tries: u32,
     errors: u32,
     /// Why the last attempt to reach it failed.
@@ -26,7 +26,7 @@ pub(super) struct Outage {
 }
 
 #[derive(Debug, PartialEq, Eq)]
-enum Phase {
+enum OutagePhase {
     Starting,
     /// The next attempt is not due yet.
     Pausing(Instant),
@@ -38,40 +38,40 @@ enum Phase {
 
 impl Outage {
     pub(super) fn starting() -> Self {
-        Self { phase: Phase::Starting, tries: 0, errors: 0, why: String::new(), said: false }
+        Self { phase: OutagePhase::Starting, tries: 0, errors: 0, why: String::new(), said: false }
     }
 
     pub(super) fn lets_through(&self) -> bool {
-        self.phase == Phase::Started
+        self.phase == OutagePhase::Started
     }
 
     pub(super) fn due(&self) -> Option<Instant> {
         match self.phase {
-            Phase::Pausing(until) => Some(until),
-            Phase::Starting | Phase::Started => None,
+            OutagePhase::Pausing(until) => Some(until),
+            OutagePhase::Starting | OutagePhase::Started => None,
         }
     }
 }
 
 // === impl Machine ===
 
-impl Machine {
+impl ShimMachine {
     /// The daemon runs, or does not, and why.
     pub(in crate::shim) fn handle_started(&mut self, started: Result<(), String>, now: Instant) {
         let Some(outage) = &mut self.outage else { return };
         outage.tries += 1;
         match started {
             Ok(()) => {
-                (outage.phase, outage.errors) = (Phase::Started, 0);
+                (outage.phase, outage.errors) = (OutagePhase::Started, 0);
                 self.wake();
             }
             Err(why) => {
                 outage.errors += 1;
                 outage.why = why;
-                outage.phase = Phase::Pausing(now + backoff(outage.tries));
+                outage.phase = OutagePhase::Pausing(now + backoff(outage.tries));
                 if outage.errors >= MAX_STARTS {
                     let why = self.outage.take().map(|outage| outage.why);
-                    for ticket in self.tickets(|flight| flight.state != State::Sent && !flight.is_patient()) {
+                    for ticket in self.tickets(|flight| flight.state != OutboundState::Sent && !flight.is_patient()) {
                         self.give_up(ticket, why.as_deref());
                     }
                 }
@@ -81,26 +81,26 @@ impl Machine {
     }
 
     pub(super) fn start(&mut self) {
-        self.outage.get_or_insert_with(Outage::starting).phase = Phase::Starting;
-        self.actions.push_back(Action::Start);
+        self.outage.get_or_insert_with(Outage::starting).phase = OutagePhase::Starting;
+        self.actions.push_back(ShimAction::Start);
     }
 
     /// Somebody is there.
     pub(super) fn heard(&mut self) {
         // A daemon that was killed may not have come to write down the last that was set.
-        if self.gate == Gate::Open && self.lane.session.is_some() && std::mem::take(&mut self.broken) {
+        if self.gate == SessionBarrier::Open && self.lane.session.is_some() && std::mem::take(&mut self.broken) {
             self.set_again();
         }
         let Some(outage) = self.outage.take() else { return };
         if outage.said {
-            self.actions.push_back(Action::Say("the daemon answers again".to_owned()));
+            self.actions.push_back(ShimAction::Say("the daemon answers again".to_owned()));
         }
         self.wake();
     }
 
     /// Lets those try again at once who had stopped expecting anything soon.
     fn wake(&mut self) {
-        for ticket in self.tickets(|flight| flight.is_patient() && matches!(flight.state, State::Later(_))) {
+        for ticket in self.tickets(|flight| flight.is_patient() && matches!(flight.state, OutboundState::Later(_))) {
             self.again(ticket);
         }
     }
@@ -118,8 +118,8 @@ impl Machine {
         self.again(ticket);
         match &mut self.outage {
             None => self.start(),
-            Some(outage) if outage.phase == Phase::Started => {
-                outage.phase = Phase::Pausing(now + backoff(outage.tries));
+            Some(outage) if outage.phase == OutagePhase::Started => {
+                outage.phase = OutagePhase::Pausing(now + backoff(outage.tries));
             }
             Some(_) => {}
         }
@@ -138,7 +138,7 @@ impl Machine {
             if let Some(outage) = &mut self.outage {
                 outage.why = why.to_owned();
                 if !std::mem::replace(&mut outage.said, true) {
-                    self.actions.push_back(Action::Say("the daemon does not answer; it is started".to_owned()));
+                    self.actions.push_back(ShimAction::Say("the daemon does not answer; it is started".to_owned()));
                 }
             }
         }
@@ -158,19 +158,19 @@ impl Machine {
         }
         match flight.what {
             _ if flight.is_patient() => self.later(ticket, retry.unwrap_or(RETRY), now),
-            What::Request if flight.cursor.is_some() && flight.failures < MAX_RESUMES => {
+            OutboundKind::Request if flight.cursor.is_some() && flight.failures < MAX_RESUMES => {
                 self.trouble(ticket, now);
                 self.later(ticket, retry.unwrap_or(RETRY), now);
             }
-            What::Request if flight.cursor.is_some() => self.stream_lost(ticket, now),
-            What::Request if flight.may_repeat() => self.wait_for_daemon(ticket, now),
-            What::Request => self.fail(ticket, INTERRUPTED, "daemon_restarted"),
-            What::Own(own @ Own::Replay) => self.own_answered(ticket, own, None),
+            OutboundKind::Request if flight.cursor.is_some() => self.stream_lost(ticket, now),
+            OutboundKind::Request if flight.may_repeat() => self.wait_for_daemon(ticket, now),
+            OutboundKind::Request => self.fail(ticket, INTERRUPTED, "daemon_restarted"),
+            OutboundKind::Own(own @ ShimMessage::Replay) => self.own_answered(ticket, own, None),
             _ if flight.failures < MAX_REPEATS => {
                 flight.failures += 1;
                 self.wait_for_daemon(ticket, now);
             }
-            What::Own(own) => self.own_answered(ticket, own, None),
+            OutboundKind::Own(own) => self.own_answered(ticket, own, None),
             _ => self.not_taken(ticket),
         }
     }
@@ -182,13 +182,13 @@ impl Machine {
         let why = why.map(str::to_owned).or(known).unwrap_or_else(|| "it does not answer".to_owned());
         let why = why.trim_end_matches('.').replace('\n', " ");
         let what = flight.what;
-        if what == What::Request {
+        if what == OutboundKind::Request {
             let text = format!("the Prism daemon cannot be reached: {why}; to see what is wrong, type: prism serve");
             return self.fail(ticket, &text, "daemon_unreachable");
         }
         self.flights.remove(&ticket);
         if self.gate.is_of(ticket) {
-            self.gate = Gate::Open;
+            self.gate = SessionBarrier::Open;
         }
     }
 }

@@ -9,23 +9,23 @@ use std::time::{Duration, Instant};
 use bytes::Bytes;
 use hyper::header::HeaderValue;
 use prism_core::{
-    mcp::{Method, Revision, hello::Greeting},
-    wire::{Kind, Members, Message, envelope::unquoted},
+    mcp::{Method, Revision, hello::ServerGreeting},
+    wire::{Members, Message, MessageKind, envelope::unquoted},
 };
 
 use super::{
-    Action, Machine, Ticket,
+    ShimAction, ShimMachine, Ticket,
     answers::{LISTS, changed},
-    flight::{Flight, Own, State, What},
+    flight::{OutboundKind, OutboundMessage, OutboundState, ShimMessage},
 };
-use prism_mcp::remote::headers::Lane;
+use prism_mcp::remote::headers::ProtocolHeaders;
 
 /// Resources whose subscriptions are repeated in a new session. Beyond it a subscription is lost with its session.
 const MAX_WATCHED: usize = 1024;
 
 /// What must be over before the rest may leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Gate {
+pub(super) enum SessionBarrier {
     Open,
     /// `initialize` is not answered.
     Opening(Ticket),
@@ -37,8 +37,8 @@ pub(super) enum Gate {
 
 // === impl Gate ===
 
-impl Gate {
-    pub(super) fn lets(self, ticket: Ticket, flight: &Flight) -> bool {
+impl SessionBarrier {
+    pub(super) fn lets(self, ticket: Ticket, flight: &OutboundMessage) -> bool {
         self == Self::Open || self.is_of(ticket) || flight.is_modern()
     }
 
@@ -52,24 +52,24 @@ impl Gate {
 
 // === impl Machine ===
 
-impl Machine {
+impl ShimMachine {
     /// The client begins anew: whatever was before is over.
     pub(super) fn greeting_again(&mut self) {
-        self.lane = Lane::default();
+        self.lane = ProtocolHeaders::default();
         self.greeted = false;
-        for ticket in self.tickets(|flight| flight.what == What::Stream) {
+        for ticket in self.tickets(|flight| flight.what == OutboundKind::Stream) {
             self.close(ticket);
         }
     }
 
     /// `initialize` is answered.
     pub(super) fn opened(&mut self, answer: &Message, session: Option<HeaderValue>) {
-        self.gate = Gate::Open;
+        self.gate = SessionBarrier::Open;
         if let Some(result) = answer.result_span() {
             let version = Members::read(answer.text(result)).unwrap_or_default();
             let version = version.string("protocolVersion").and_then(|version| HeaderValue::from_str(&version).ok());
-            self.lane = Lane { session, version };
-            let greeting = Greeting::read(answer).ok();
+            self.lane = ProtocolHeaders { session, version };
+            let greeting = ServerGreeting::read(answer).ok();
             let says = |list: Method| {
                 greeting.as_ref().is_some_and(|greeting| match list {
                     Method::ToolsChanged => greeting.tools_changed,
@@ -83,9 +83,9 @@ impl Machine {
 
     /// `notifications/initialized` has arrived: now there may be something to hear.
     pub(super) fn greeted(&mut self) {
-        self.gate = Gate::Open;
+        self.gate = SessionBarrier::Open;
         if self.lane.session.is_some() {
-            let ticket = self.add(Flight::new(What::Stream, None));
+            let ticket = self.add(OutboundMessage::new(OutboundKind::Stream, None));
             // First, so that nothing is said before somebody listens.
             self.held.push_front(ticket);
         }
@@ -103,17 +103,17 @@ impl Machine {
         }
         let uri = || message.string(message.params().uri).map(|uri| uri.into_owned());
         match message.kind() {
-            Kind::Request(Method::Initialize) => {
+            MessageKind::Request(Method::Initialize) => {
                 (self.hello, self.level) = (Some(message.clone()), None);
                 self.watched.clear();
             }
-            Kind::Request(Method::SetLevel) => self.level = Some(message.clone()),
-            Kind::Request(Method::ResourcesSubscribe) => {
+            MessageKind::Request(Method::SetLevel) => self.level = Some(message.clone()),
+            MessageKind::Request(Method::ResourcesSubscribe) => {
                 if let Some(uri) = uri().filter(|_| self.watched.len() < MAX_WATCHED) {
                     self.watched.insert(uri, message.clone());
                 }
             }
-            Kind::Request(Method::ResourcesUnsubscribe) => {
+            MessageKind::Request(Method::ResourcesUnsubscribe) => {
                 self.watched.remove(&uri().unwrap_or_default());
             }
             _ => {}
@@ -123,21 +123,26 @@ impl Machine {
     // --- Messages of our own ---
 
     /// One of our own messages is over, with this answer if there is one.
-    pub(super) fn own_answered(&mut self, ticket: Ticket, own: Own, answer: Option<(Message, Option<HeaderValue>)>) {
+    pub(super) fn own_answered(
+        &mut self,
+        ticket: Ticket,
+        own: ShimMessage,
+        answer: Option<(Message, Option<HeaderValue>)>,
+    ) {
         self.flights.remove(&ticket);
         let answer = answer.filter(|(message, _)| !message.failed());
         match own {
-            Own::Replay => {}
-            Own::Learn { of } => self.learned(of, answer.map(|(message, _)| message)),
-            Own::Greet => {
+            ShimMessage::Replay => {}
+            ShimMessage::Learn { of } => self.learned(of, answer.map(|(message, _)| message)),
+            ShimMessage::Greet => {
                 self.greeted();
                 self.restore();
             }
-            Own::Reopen => match answer {
+            ShimMessage::Reopen => match answer {
                 Some((message, session)) => self.reopened(&message, session),
                 None => {
-                    self.gate = Gate::Open;
-                    let waits = |flight: &Flight| flight.owes_answer() && flight.state == State::Held;
+                    self.gate = SessionBarrier::Open;
+                    let waits = |flight: &OutboundMessage| flight.owes_answer() && flight.state == OutboundState::Held;
                     for ticket in self.tickets(|flight| waits(flight) && !flight.is_modern()) {
                         let why = "the session was lost, and Prism did not open another; start this client again";
                         self.fail(ticket, why, "session_lost");
@@ -154,27 +159,28 @@ impl Machine {
         let Some(flight) = self.flights.get_mut(&ticket) else { return };
         flight.losses += 1;
         let (what, session) = (flight.what, flight.session.clone());
-        let greets = self.gate == Gate::Greeting(ticket);
+        let greets = self.gate == SessionBarrier::Greeting(ticket);
         if greets {
             // The new session is greeted by us.
             self.flights.remove(&ticket);
-        } else if what != What::Stream {
+        } else if what != OutboundKind::Stream {
             self.trouble(ticket, now);
             self.again(ticket);
         }
         // Several may learn of it, one after the other; by the last there may be a new session.
-        if (self.gate != Gate::Open && !greets) || session != self.lane.session {
+        if (self.gate != SessionBarrier::Open && !greets) || session != self.lane.session {
             return;
         }
         let Some(hello) = self.hello.clone() else { return };
-        for ticket in self.tickets(|flight| flight.what == What::Stream) {
+        for ticket in self.tickets(|flight| flight.what == OutboundKind::Stream) {
             self.close(ticket);
         }
-        self.actions
-            .push_back(Action::Say("the daemon does not know this session any more; it is opened again".to_owned()));
-        let reopen = self.add(Flight::new(What::Own(Own::Reopen), Some(hello)));
+        self.actions.push_back(ShimAction::Say(
+            "the daemon does not know this session any more; it is opened again".to_owned(),
+        ));
+        let reopen = self.add(OutboundMessage::new(OutboundKind::Own(ShimMessage::Reopen), Some(hello)));
         self.trouble(reopen, now);
-        self.gate = Gate::Reopening(reopen);
+        self.gate = SessionBarrier::Reopening(reopen);
         self.held.push_front(reopen);
     }
 
@@ -186,8 +192,8 @@ impl Machine {
         }
         let note = Bytes::from_static(br#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#);
         if let Ok(note) = Message::parse(note) {
-            let greet = self.add(Flight::new(What::Own(Own::Greet), Some(note)));
-            self.gate = Gate::Greeting(greet);
+            let greet = self.add(OutboundMessage::new(OutboundKind::Own(ShimMessage::Greet), Some(note)));
+            self.gate = SessionBarrier::Greeting(greet);
             self.held.push_front(greet);
         }
     }
@@ -197,7 +203,7 @@ impl Machine {
         self.broken = false;
         self.set_again();
         for note in self.changes.iter().filter_map(|list| changed(*list)) {
-            self.actions.push_back(Action::Write(note.bytes().clone()));
+            self.actions.push_back(ShimAction::Write(note.bytes().clone()));
         }
     }
 
@@ -205,7 +211,7 @@ impl Machine {
     pub(super) fn set_again(&mut self) {
         let set: Vec<Message> = self.level.iter().chain(self.watched.values()).cloned().collect();
         for message in set {
-            let ticket = self.add(Flight::new(What::Own(Own::Replay), Some(message)));
+            let ticket = self.add(OutboundMessage::new(OutboundKind::Own(ShimMessage::Replay), Some(message)));
             self.held.push_front(ticket);
         }
     }
@@ -230,8 +236,8 @@ impl Machine {
     /// A message of the daemon's as the client gets to see it.
     pub(super) fn renamed(&self, message: &Message) -> Bytes {
         let span = match message.kind() {
-            Kind::Request(_) => message.id_span(),
-            Kind::Notification(Method::Cancelled) => message.params().request_id,
+            MessageKind::Request(_) => message.id_span(),
+            MessageKind::Notification(Method::Cancelled) => message.params().request_id,
             _ => None,
         };
         match span.filter(|_| self.generation > 0) {

@@ -4,8 +4,8 @@ use std::time::Instant;
 
 use super::{World, check, check_at};
 use crate::shim::{
-    bells::Bell,
-    machine::{Machine, Route},
+    bells::ShimBell,
+    machine::{ShimMachine, ShimRoute},
 };
 
 #[test]
@@ -41,13 +41,13 @@ fn claude_code_is_told_of_a_channel_and_bells_are_waited_for() {
 #[test]
 fn no_other_client_and_no_other_server_has_a_channel() {
     for (route, name) in [
-        (Route::Hub, "codex-mcp-client"),
-        (Route::Hub, "claude-ai"),
-        (Route::Direct("files".to_owned()), "claude-code"),
+        (ShimRoute::Hub, "codex-mcp-client"),
+        (ShimRoute::Hub, "claude-ai"),
+        (ShimRoute::Direct("files".to_owned()), "claude-code"),
     ] {
         let path = match &route {
-            Route::Hub => "/mcp",
-            Route::Direct(_) => "/files/mcp",
+            ShimRoute::Hub => "/mcp",
+            ShimRoute::Direct(_) => "/files/mcp",
         };
         let script = r#"
             start
@@ -63,9 +63,9 @@ fn no_other_client_and_no_other_server_has_a_channel() {
 
 #[test]
 fn a_bell_is_said_in_the_clients_words() {
-    let mut world = World { machine: Machine::new(Route::Hub), now: Instant::now() };
+    let mut world = World { machine: ShimMachine::new(ShimRoute::Hub), now: Instant::now() };
     world.drain();
-    world.machine.handle_bell(&Bell { text: "Signal from \"ana\"".to_owned(), agent: "bob".to_owned() });
+    world.machine.handle_bell(&ShimBell { text: "Signal from \"ana\"".to_owned(), agent: "bob".to_owned() });
     assert_eq!(
         world.drain(),
         [

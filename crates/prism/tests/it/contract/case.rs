@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
-use prism_core::policy::Action;
+use prism_core::policy::VerbSpec;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
@@ -124,7 +124,7 @@ pub(super) fn suites() -> Vec<Suite> {
             serde_json::from_str(&text).unwrap_or_else(|error| panic!("{}: {error}", file.display()))
         })
         .collect();
-    suites.sort_by_key(|suite| Action::all().position(|action| action.category.name() == suite.category));
+    suites.sort_by_key(|suite| VerbSpec::all().position(|action| action.category.name() == suite.category));
     suites
 }
 
@@ -133,7 +133,7 @@ impl Case {
     pub(super) fn needs(&self) -> impl Iterator<Item = &'static str> {
         self.when.iter().filter_map(|step| {
             let op = step.args.get("op").and_then(Value::as_str);
-            Action::asked(step.act.as_deref()?, op).ok().map(|action| action.verb)
+            VerbSpec::asked(step.act.as_deref()?, op).ok().map(|action| action.verb)
         })
     }
 

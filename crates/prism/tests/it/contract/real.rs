@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use prism_core::policy::Action;
+use prism_core::policy::VerbSpec;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 
@@ -67,7 +67,7 @@ impl Editor {
     pub(super) async fn verbs(&self, gate: &Gate) -> BTreeSet<&'static str> {
         let listed = self.listed(gate).await.expect("it owns the folder");
         let named = listed["capabilities"].as_array().expect("a list of verbs").clone();
-        named.iter().filter_map(|verb| Action::named(verb.as_str()?)).map(|action| action.verb).collect()
+        named.iter().filter_map(|verb| VerbSpec::named(verb.as_str()?)).map(|action| action.verb).collect()
     }
 
     /// As the person sees it, once the folder is its own.

@@ -8,7 +8,7 @@ use std::{
     path::PathBuf,
 };
 
-use prism_core::policy::Action;
+use prism_core::policy::VerbSpec;
 use serde::{Deserialize, Serialize};
 
 use super::case::Case;
@@ -94,7 +94,7 @@ impl Tally {
     }
 
     fn in_order(&self) -> impl Iterator<Item = (&'static str, &Row)> {
-        Action::all().filter_map(|action| Some((action.verb, self.rows.get(action.verb)?)))
+        VerbSpec::all().filter_map(|action| Some((action.verb, self.rows.get(action.verb)?)))
     }
 
     fn write_down(&self) {
@@ -121,7 +121,7 @@ fn side_by_side(tallies: &[Tally]) -> String {
         names.join(" | "),
         "---|".repeat(names.len())
     );
-    for action in Action::all() {
+    for action in VerbSpec::all() {
         let cells: Vec<String> = tallies
             .iter()
             .map(|tally| tally.rows.get(action.verb).map_or_else(|| "".to_owned(), ToString::to_string))

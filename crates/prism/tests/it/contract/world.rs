@@ -8,7 +8,7 @@ use std::{
     process,
 };
 
-use prism_core::policy::{Action, Code, Risk};
+use prism_core::policy::{Code, Risk, VerbSpec};
 use serde_json::{Map, Value, json};
 
 use super::{
@@ -118,7 +118,7 @@ impl<'a> World<'a> {
     /// The verb of a step that was refused because the runtime does not have it.
     fn lacks(&self, step: &Step, came_to: &Value) -> Option<&'static str> {
         let op = step.args.get("op").and_then(Value::as_str);
-        let verb = Action::asked(step.act.as_deref()?, op).ok()?.verb;
+        let verb = VerbSpec::asked(step.act.as_deref()?, op).ok()?.verb;
         let data = &came_to["data"];
         let is_refused = data["code"] == Code::Unsupported.name()
             && data["message"].as_str().is_some_and(|why| why.contains(NOBODY_ELSE));
@@ -159,7 +159,7 @@ impl<'a> World<'a> {
     async fn act(&mut self, action: &str, args: &Map<String, Value>, allows: bool) -> Value {
         let op = args.get("op").and_then(Value::as_str);
         // Whether a change is asked about is decided by what it does.
-        let asks = Action::asked(action, op)
+        let asks = VerbSpec::asked(action, op)
             .is_ok_and(|action| matches!(action.risk, Risk::Changes | Risk::Destroys) || action.verb == "close_buffer");
         let id = self.holder.begins(action, Value::Object(args.clone())).await;
         let gate = self.gate;

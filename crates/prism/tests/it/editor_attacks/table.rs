@@ -1,11 +1,11 @@
 //! What each verb is attacked with: arguments that are right, and what must come of it where they are about something bad.
 
-use prism_core::policy::Action;
+use prism_core::policy::VerbSpec;
 use serde_json::{Value, json};
 
 /// A row for each verb.
 pub(super) struct Row {
-    pub(super) action: &'static Action,
+    pub(super) action: &'static VerbSpec,
     /// Arguments that are right. Each is replaced by something wrong in turn.
     pub(super) good: Value,
     /// Those of them that cannot be left out.
@@ -40,10 +40,10 @@ impl Row {
 }
 
 pub(super) fn rows() -> Vec<Row> {
-    Action::all().map(row).collect()
+    VerbSpec::all().map(row).collect()
 }
 
-fn row(action: &'static Action) -> Row {
+fn row(action: &'static VerbSpec) -> Row {
     let place = json!({"line": 0, "character": 1});
     let range = json!({"start": {"line": 0, "character": 0}, "end": {"line": 0, "character": 1}});
     let text = |good: Value, required| Row {

@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf};
 
 use prism_config::registration::Registration;
 use prism_os::clock::now_rfc3339;
-use prism_os::process::Identity;
+use prism_os::process::ProcessIdentity;
 use serde_json::{Value, json};
 
 use super::{
@@ -32,7 +32,7 @@ impl FakeMesh {
     }
 
     fn register(&self) {
-        let ours = Identity::this_process();
+        let ours = ProcessIdentity::this_process();
         let url = self.upstream.at("");
         let registration = Registration {
             port: url.rsplit(':').next().and_then(|port| port.parse().ok()).expect("a URL with a port"),

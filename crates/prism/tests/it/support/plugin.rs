@@ -4,12 +4,12 @@
 use std::{sync::Arc, time::Duration};
 
 use futures_util::{SinkExt, StreamExt, stream::SplitStream};
-use prism_core::policy::{Action, Code, Refusal, Root};
+use prism_core::policy::{Code, GrantRoot, Refusal, VerbSpec};
 use prism_editor::{
-    Happening, Holder, Order, Progress, Runtime, Settings, Surroundings,
-    protocol::{Answer, Cmd, FromPlugin, OpenBuffer, Pong, State, ToPlugin, Told},
+    BuiltinEditor, EditorEnvironment, EditorEvent, EditorSettings, GrantHolder, ProgressSink, VerbOrder,
+    protocol::{CommandMessage, EventMessage, FromPlugin, OpenBuffer, Pong, ResultMessage, StateMessage, ToPlugin},
 };
-use prism_os::census::Owner;
+use prism_os::census::OwnerDaemon;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 use tokio::{
@@ -32,14 +32,14 @@ pub(crate) struct Line {
 /// An editor that works.
 pub(crate) struct Editor {
     /// What it does the verbs with.
-    pub(crate) runtime: Runtime,
-    root: Root,
+    pub(crate) runtime: BuiltinEditor,
+    root: GrantRoot,
     task: JoinHandle<()>,
     _home: TempDir,
 }
 
 /// What is left of one that died.
-pub(crate) type Left = (Runtime, TempDir);
+pub(crate) type Left = (BuiltinEditor, TempDir);
 
 /// Verbs that the built-in editor has.
 pub(crate) const VERBS: &[&str] = &[
@@ -196,13 +196,13 @@ impl Editor {
         gate: &Gate,
         (name, instance): (&str, &str),
         verbs: &[&str],
-        runtime: Runtime,
+        runtime: BuiltinEditor,
         home: TempDir,
     ) -> Self {
         let mut registration = register(&gate.project(), verbs);
         registration["instance_id"] = instance.into();
         let mut line = registered(gate, name, registration).await;
-        let root = Root::new(&gate.project()).expect("a folder");
+        let root = GrantRoot::new(&gate.project()).expect("a folder");
         let state = state_of(&runtime, &root, 0).await;
         line.says(message(FromPlugin::State(state))).await;
         let task = tokio::spawn(work(line.socket, runtime.clone(), root.clone()));
@@ -224,7 +224,7 @@ impl Editor {
 
     /// The window while it is not connected.
     pub(crate) fn back_alone(gate: &Gate, (runtime, home): Left) -> Self {
-        let root = Root::new(&gate.project()).expect("a folder");
+        let root = GrantRoot::new(&gate.project()).expect("a folder");
         Self { runtime, root, task: tokio::spawn(async {}), _home: home }
     }
 
@@ -239,18 +239,18 @@ impl Editor {
     }
 }
 
-fn runtime(home: &std::path::Path, env: &[(&'static str, String)]) -> Runtime {
-    Runtime::new(Surroundings {
+fn runtime(home: &std::path::Path, env: &[(&'static str, String)]) -> BuiltinEditor {
+    BuiltinEditor::new(EditorEnvironment {
         env: env.iter().map(|(name, value)| (name.into(), value.into())).collect(),
-        owner: Owner::this_process(home),
+        owner: OwnerDaemon::this_process(home),
         closed: Vec::new(),
-        settings: Settings { fence: false, ..Settings::default() },
+        settings: EditorSettings { fence: false, ..EditorSettings::default() },
         unsaved: None,
     })
 }
 
 /// Serves until the connection ends.
-async fn work(socket: WebSocketStream<TcpStream>, runtime: Runtime, root: Root) {
+async fn work(socket: WebSocketStream<TcpStream>, runtime: BuiltinEditor, root: GrantRoot) {
     let (mut sink, mut stream) = socket.split();
     let (tx, mut rx) = mpsc::channel::<Value>(1024);
     let (mut happenings, mut seq) = (runtime.listen(), 0_u64);
@@ -262,7 +262,7 @@ async fn work(socket: WebSocketStream<TcpStream>, runtime: Runtime, root: Root) 
                     tokio::spawn(async move {
                         let id = cmd.id;
                         let result = serve(&runtime, &root, cmd).await;
-                        let _ = tx.send(message(FromPlugin::Result(Answer::of(id, result)))).await;
+                        let _ = tx.send(message(FromPlugin::Result(ResultMessage::of(id, result)))).await;
                     });
                 }
                 Some(ToPlugin::Ping(ping)) => {
@@ -301,7 +301,7 @@ async fn heard(stream: &mut SplitStream<WebSocketStream<TcpStream>>) -> Option<T
     }
 }
 
-async fn serve(runtime: &Runtime, root: &Root, cmd: Cmd) -> Result<Value, Refusal> {
+async fn serve(runtime: &BuiltinEditor, root: &GrantRoot, cmd: CommandMessage) -> Result<Value, Refusal> {
     let holder = uuid::Uuid::parse_str(&cmd.session_id).expect("sessions have ids").as_u128();
     let within = Duration::from_millis(cmd.deadline_ms);
     let doing = done(runtime, root, &cmd.action, cmd.args, holder);
@@ -315,20 +315,20 @@ async fn serve(runtime: &Runtime, root: &Root, cmd: Cmd) -> Result<Value, Refusa
 }
 
 async fn done(
-    runtime: &Runtime,
-    root: &Root,
+    runtime: &BuiltinEditor,
+    root: &GrantRoot,
     verb: &str,
     args: Map<String, Value>,
     holder: u128,
 ) -> Result<Value, Refusal> {
-    let verb = Action::named(verb).ok_or_else(|| Refusal::new(Code::Unsupported, "no such verb"))?;
-    let holder = Holder { id: holder, name: "editor".to_owned(), ..Holder::default() };
-    let order = Order { verb, args, roots: vec![root.clone()], holder };
-    runtime.prepare(order).await?.run(Progress::unseen()).await
+    let verb = VerbSpec::named(verb).ok_or_else(|| Refusal::new(Code::Unsupported, "no such verb"))?;
+    let holder = GrantHolder { id: holder, name: "editor".to_owned(), ..GrantHolder::default() };
+    let order = VerbOrder { verb, args, roots: vec![root.clone()], holder };
+    runtime.prepare(order).await?.run(ProgressSink::unseen()).await
 }
 
 /// What happened, with the text that the daemon keeps.
-async fn told(runtime: &Runtime, root: &Root, happening: &Arc<Happening>, seq: u64) -> Told {
+async fn told(runtime: &BuiltinEditor, root: &GrantRoot, happening: &Arc<EditorEvent>, seq: u64) -> EventMessage {
     let mut data = members(happening.data.clone());
     if happening.event.name == "buffer_changed" {
         let path = data["path"].clone();
@@ -339,10 +339,10 @@ async fn told(runtime: &Runtime, root: &Root, happening: &Arc<Happening>, seq: u
             }
         }
     }
-    Told { event: happening.event.name.to_owned(), seq, data }
+    EventMessage { event: happening.event.name.to_owned(), seq, data }
 }
 
-async fn state_of(runtime: &Runtime, root: &Root, seq: u64) -> State {
+async fn state_of(runtime: &BuiltinEditor, root: &GrantRoot, seq: u64) -> StateMessage {
     let listed = done(runtime, root, "get_buffers", Map::new(), 1).await.expect("buffers are listed");
     let mut buffers = Vec::new();
     for buffer in listed["buffers"].as_array().into_iter().flatten() {
@@ -353,7 +353,7 @@ async fn state_of(runtime: &Runtime, root: &Root, seq: u64) -> State {
         let text = opened["content"].as_str().filter(|_| is_dirty).map(str::to_owned);
         buffers.push(OpenBuffer { path, version: opened["version"].as_u64().unwrap_or(0), is_dirty, text });
     }
-    State { seq, buffers }
+    StateMessage { seq, buffers }
 }
 
 fn message(message: FromPlugin) -> Value {

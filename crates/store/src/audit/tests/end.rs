@@ -14,10 +14,10 @@ fn add(home: &TempDir, bytes: &[u8]) {
 
 #[tokio::test]
 async fn a_torn_last_line_is_cut_off_and_a_line_says_so() {
-    let home = written(Settings::default(), 3).await;
+    let home = written(AuditSettings::default(), 3).await;
     add(&home, b"{\"seq\":4,\"ts\":\"2026");
     assert_eq!(verified(&home).unfinished_bytes, 19, "it is no harm until then");
-    let audit = open(&home, Settings::default());
+    let audit = open(&home, AuditSettings::default());
     assert_eq!(audit.write(entry(5)).await.unwrap(), 5);
     audit.close();
     assert_eq!(verified(&home).lines, 5);
@@ -28,16 +28,16 @@ async fn a_torn_last_line_is_cut_off_and_a_line_says_so() {
 
 #[tokio::test]
 async fn a_log_may_be_longer_than_its_head() {
-    let home = written(Settings::default(), 3).await;
+    let home = written(AuditSettings::default(), 3).await;
     let old_head = fs::read(folder(&home).join("audit.head")).unwrap();
-    let audit = open(&home, Settings::default());
+    let audit = open(&home, AuditSettings::default());
     for number in 4..=6 {
         audit.write(entry(number)).await.unwrap();
     }
     audit.close();
     fs::write(folder(&home).join("audit.head"), old_head).unwrap();
     assert_eq!(verified(&home).head.seq, 6);
-    let audit = open(&home, Settings::default());
+    let audit = open(&home, AuditSettings::default());
     assert_eq!(audit.write(entry(7)).await.unwrap(), 7);
     audit.close();
     assert_eq!(verified(&home).lines, 7, "and nothing had to be said");
@@ -46,11 +46,11 @@ async fn a_log_may_be_longer_than_its_head() {
 /// A power cut may leave the end of a write on disk and not its beginning.
 #[tokio::test]
 async fn what_is_broken_behind_the_head_is_cut_off_with_all_that_follows() {
-    let home = written(Settings::default(), 3).await;
-    let other = written(Settings::default(), 5).await;
+    let home = written(AuditSettings::default(), 3).await;
+    let other = written(AuditSettings::default(), 5).await;
     let fifth = tail(&folder(&other), 1).unwrap().remove(0);
     add(&home, format!("\0\0\0\0\n{fifth}\n").as_bytes());
-    open(&home, Settings::default()).close();
+    open(&home, AuditSettings::default()).close();
     assert_eq!(actions(&home), ["git.commit", "file.open", "git.commit", "audit.mended"]);
     assert_eq!(verified(&home).lines, 4);
 }
@@ -58,10 +58,10 @@ async fn what_is_broken_behind_the_head_is_cut_off_with_all_that_follows() {
 #[tokio::test]
 async fn a_new_file_without_a_line_is_where_the_chain_goes_on() {
     for torn in ["", "{\"seq\":"] {
-        let home = written(Settings { max_file_bytes: 1, keep: 0 }, 3).await;
+        let home = written(AuditSettings { max_file_bytes: 1, keep: 0 }, 3).await;
         assert_eq!(fs::metadata(folder(&home).join("audit.jsonl")).unwrap().len(), 0);
         add(&home, torn.as_bytes());
-        let audit = open(&home, Settings::default());
+        let audit = open(&home, AuditSettings::default());
         audit.write(entry(4)).await.unwrap();
         audit.close();
         assert_eq!(verified(&home).lines, if torn.is_empty() { 4 } else { 5 });
@@ -108,7 +108,7 @@ async fn writes_until_it_is_killed() {
     if !Path::new(CHILD).exists() {
         return;
     }
-    let audit = Arc::new(Audit::open(Path::new("audit"), SMALL).unwrap());
+    let audit = Arc::new(AuditLog::open(Path::new("audit"), SMALL).unwrap());
     let mut writers = JoinSet::new();
     for writer in 0..8 {
         let audit = audit.clone();

@@ -2,8 +2,8 @@
 
 use super::*;
 
-fn owed(action: &str) -> Entry {
-    Entry { action: action.to_owned(), ..entry(1) }
+fn owed(action: &str) -> AuditEntry {
+    AuditEntry { action: action.to_owned(), ..entry(1) }
 }
 
 /// A log that can be made unwritable, and writable again, while it is open.
@@ -30,7 +30,7 @@ impl Blocked {
 #[tokio::test]
 async fn what_is_owed_is_written_before_anything_else_is() {
     let home = TempDir::new().unwrap();
-    let audit = open(&home, Settings::default());
+    let audit = open(&home, AuditSettings::default());
     audit.write(entry(1)).await.unwrap();
     let blocked = Blocked::of(&home);
     audit.write_behind(entry(2));
@@ -50,7 +50,7 @@ async fn what_is_owed_is_written_before_anything_else_is() {
 #[tokio::test]
 async fn what_is_owed_is_written_by_itself_once_there_is_room() {
     let home = TempDir::new().unwrap();
-    let audit = open(&home, Settings::default());
+    let audit = open(&home, AuditSettings::default());
     let blocked = Blocked::of(&home);
     audit.owe(owed("revoke")).await.unwrap_err();
     let mut lines = audit.subscribe();
@@ -64,14 +64,14 @@ async fn what_is_owed_is_written_by_itself_once_there_is_room() {
 #[tokio::test]
 async fn what_is_owed_at_the_end_is_tried_once_more() {
     let home = TempDir::new().unwrap();
-    let audit = open(&home, Settings::default());
+    let audit = open(&home, AuditSettings::default());
     let blocked = Blocked::of(&home);
     audit.owe(owed("revoke")).await.unwrap_err();
     blocked.undo();
     audit.close();
     assert_eq!(actions(&home), ["revoke"]);
     // And where that fails, too, the end comes all the same.
-    let audit = open(&home, Settings::default());
+    let audit = open(&home, AuditSettings::default());
     let blocked = Blocked::of(&home);
     audit.owe(owed("revoke")).await.unwrap_err();
     audit.close();

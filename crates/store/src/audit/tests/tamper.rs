@@ -62,7 +62,7 @@ fn original() -> Bytes {
 
 fn make() -> Bytes {
     let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-    let home = runtime.block_on(written(Settings { max_file_bytes: 6000, keep: 0 }, LINES));
+    let home = runtime.block_on(written(AuditSettings { max_file_bytes: 6000, keep: 0 }, LINES));
     let files = fs::read_dir(folder(&home)).unwrap().map(|file| {
         let path = file.unwrap().path();
         (path.file_name().unwrap().to_str().unwrap().to_owned(), fs::read(path).unwrap())
@@ -229,5 +229,5 @@ async fn a_missing_head_is_noticed() {
     let home = written(SMALL, 9).await;
     fs::remove_file(folder(&home).join("audit.head")).unwrap();
     let broken = broken(&home);
-    assert_eq!((broken.line, broken.what), (None, Wrong::HeadMissing));
+    assert_eq!((broken.line, broken.what), (None, BreakKind::HeadMissing));
 }

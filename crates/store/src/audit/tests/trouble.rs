@@ -7,7 +7,7 @@ use super::*;
 #[tokio::test]
 async fn a_log_that_cannot_be_written_says_so_and_goes_on_when_it_can() {
     let home = TempDir::new().unwrap();
-    let audit = open(&home, Settings::default());
+    let audit = open(&home, AuditSettings::default());
     audit.write(entry(1)).await.unwrap();
     let path = folder(&home).join("audit.jsonl");
     let away = folder(&home).join("away");
@@ -31,7 +31,7 @@ async fn a_log_that_cannot_be_written_says_so_and_goes_on_when_it_can() {
 #[tokio::test]
 async fn a_log_that_somebody_removes_goes_on_and_shows_it() {
     let home = TempDir::new().unwrap();
-    let audit = open(&home, Settings::default());
+    let audit = open(&home, AuditSettings::default());
     for number in 1..=3 {
         audit.write(entry(number)).await.unwrap();
     }
@@ -39,7 +39,7 @@ async fn a_log_that_somebody_removes_goes_on_and_shows_it() {
     assert_eq!(audit.write(entry(4)).await.unwrap(), 4);
     audit.close();
     let broken = broken(&home);
-    assert_eq!((broken.line, broken.seq, broken.what), (Some(1), Some(1), Wrong::Number { found: 4 }));
+    assert_eq!((broken.line, broken.seq, broken.what), (Some(1), Some(1), BreakKind::Number { found: 4 }));
 }
 
 #[test]
@@ -67,8 +67,8 @@ async fn fills_its_disk() {
     if !Path::new(CHILD).exists() {
         return;
     }
-    let audit = Arc::new(Audit::open(Path::new("audit"), Settings::default()).unwrap());
-    let large = |number| Entry { args: format!("\"{number:.>9000}\""), ..entry(number) };
+    let audit = Arc::new(AuditLog::open(Path::new("audit"), AuditSettings::default()).unwrap());
+    let large = |number| AuditEntry { args: format!("\"{number:.>9000}\""), ..entry(number) };
     let mut acknowledged = 0;
     while let Ok(seq) = audit.write(large(0)).await {
         acknowledged = seq;

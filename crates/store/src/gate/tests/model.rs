@@ -33,7 +33,7 @@ enum Said {
     Done,
     Refused,
     Yes(bool),
-    Added(Added),
+    Added(AddRequestResult),
     Ids(Vec<u128>),
     Taken(Option<u128>),
 }
@@ -93,8 +93,8 @@ fn new_grant(grant: u128, parent: Option<u128>, ttl: i64, now: i64) -> GrantRow 
     GrantRow { created_at_us: now, expires_at_us: now + ttl, ..granted(grant, parent) }
 }
 
-fn new_answer(id: u128, digest: u128, allow: bool, uses: i64, ttl: Option<i64>, now: i64) -> Answer {
-    Answer { uses, until_us: ttl.map(|ttl| now + ttl), at_us: now, ..answer(id, digest, allow) }
+fn new_answer(id: u128, digest: u128, allow: bool, uses: i64, ttl: Option<i64>, now: i64) -> ConfirmationAnswer {
+    ConfirmationAnswer { uses, until_us: ttl.map(|ttl| now + ttl), at_us: now, ..answer(id, digest, allow) }
 }
 
 impl Model {
@@ -103,13 +103,13 @@ impl Model {
             Step::Ask { id, ttl } => {
                 let open = self.requests.values().filter(|request| OPEN.contains(&&*request.state)).count();
                 if open >= MAX_OPEN as usize {
-                    return Said::Added(Added::TooManyOfAgent);
+                    return Said::Added(AddRequestResult::TooManyOfAgent);
                 }
                 if self.requests.contains_key(&id) {
                     return Said::Refused;
                 }
                 self.requests.insert(id, new_request(id, ttl, now));
-                Said::Added(Added::Added)
+                Said::Added(AddRequestResult::Added)
             }
             Step::Tell { id } => Said::Yes(self.step(id, &["REQUESTED"], "PENDING", None)),
             Step::Deny { id } => Said::Yes(self.step(id, &OPEN, "DENIED", Some("no"))),

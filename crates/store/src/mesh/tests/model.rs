@@ -148,7 +148,7 @@ impl World {
             Step::Repeat => {
                 let Some((seq, known)) = self.known.last_key_value() else { return };
                 let again = send(&self.store, known.sent.clone()).await;
-                assert_eq!(again, Sent::Again { seq: *seq, trace: known.sent.trace });
+                assert_eq!(again, SendResult::Again { seq: *seq, trace: known.sent.trace });
             }
             Step::Drain { client, limit, max_bytes, arrives } => {
                 self.drain(client, limit, max_bytes, arrives).await;
@@ -166,11 +166,11 @@ impl World {
                 let Some((seq, known)) = self.known.iter_mut().rev().nth(of_newest) else { return };
                 let (dead, recipient) = (known.dead(self.now), known.sent.recipient.clone());
                 let expected = match known.stage {
-                    _ if known.drained || known.redelivered => Recalled::AlreadyDrained,
-                    stage::WAITS if !dead => Recalled::Done { seq: *seq, recipient, rings: known.sent.rings },
-                    _ => Recalled::AlreadyGone,
+                    _ if known.drained || known.redelivered => RecallResult::AlreadyDrained,
+                    stage::WAITS if !dead => RecallResult::Done { seq: *seq, recipient, rings: known.sent.rings },
+                    _ => RecallResult::AlreadyGone,
                 };
-                if matches!(expected, Recalled::Done { .. }) {
+                if matches!(expected, RecallResult::Done { .. }) {
                     (known.stage, known.recalled) = (stage::OVER, true);
                 }
                 assert_eq!(self.store.recall(known.sent.id, &known.sent.sender, self.now).await.unwrap(), expected);
@@ -205,7 +205,7 @@ impl World {
     async fn send(&mut self, signal: NewSignal) {
         self.next_id += 1;
         self.newest += 1;
-        assert_eq!(send(&self.store, signal.clone()).await, Sent::Accepted { seq: self.newest });
+        assert_eq!(send(&self.store, signal.clone()).await, SendResult::Accepted { seq: self.newest });
         let (stage, no) = (stage::WAITS, false);
         let known = Known { sent: signal, stage, drained: no, recalled: no, expired: no, redelivered: no, replied: no };
         self.known.insert(self.newest, known);
@@ -215,7 +215,7 @@ impl World {
     async fn drain(&mut self, client: usize, limit: u32, max_bytes: usize, arrives: bool) -> usize {
         let (now, newest) = (self.now, self.newest);
         let after = self.clients[client].holds_cursor.then_some(self.clients[client].cursor);
-        let what = Drain { agent: AGENTS[client].to_owned(), after, limit, max_bytes, at_us: now };
+        let what = DrainRequest { agent: AGENTS[client].to_owned(), after, limit, max_bytes, at_us: now };
 
         let (mut expected, mut bytes, mut more) = (Vec::new(), 0, false);
         for (seq, known) in self.of(client) {
@@ -247,7 +247,7 @@ impl World {
             .map(|(_, known)| known.sent.rings)
             .collect();
 
-        let Drained::Page(peeked) = self.store.peek(&what).unwrap() else { panic!("{what:?} is right") };
+        let DrainResult::Page(peeked) = self.store.peek(&what).unwrap() else { panic!("{what:?} is right") };
         let given = page(&self.store, what).await;
         let found: Vec<_> = given.signals.iter().map(|signal| (signal.seq, signal.redelivered)).collect();
         assert_eq!((&found, given.more), (&expected, more));
@@ -271,7 +271,7 @@ impl World {
 
     async fn trim(&mut self, keep: u32, age: i64, limit: u32) {
         let before_us = self.now - age;
-        let trim = Trim { keep_per_agent: Some(keep), before_us: Some(before_us), limit };
+        let trim = HistoryTrim { keep_per_agent: Some(keep), before_us: Some(before_us), limit };
         let gone = self.store.trim_history(trim).await.unwrap();
         let kept: Vec<i64> = history(&self.store).into_iter().map(|signal| signal.seq).collect();
         let before = self.known.clone();
@@ -376,7 +376,7 @@ impl World {
 }
 
 fn history(store: &Store) -> Vec<SignalRow> {
-    store.history(&History { limit: 10_000, ..History::default() }).unwrap()
+    store.history(&HistoryQuery { limit: 10_000, ..HistoryQuery::default() }).unwrap()
 }
 
 proptest! {

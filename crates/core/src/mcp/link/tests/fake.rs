@@ -5,14 +5,14 @@ use std::time::{Duration, Instant};
 use super::world::Owner;
 use crate::{
     mcp::Method,
-    wire::{Lines, Message},
+    wire::{LineSplitter, Message},
 };
 
 /// How long a server that was told to stop may go on logging about a call. It may ask for as long as it lives.
 const MOMENT: Duration = Duration::from_secs(1);
 
 pub(crate) struct Server {
-    pub(crate) lines: Lines,
+    pub(crate) lines: LineSplitter,
     /// The link's `initialize`, while it is not answered.
     pub(crate) initialize: Option<u64>,
     greeted: bool,
@@ -63,7 +63,7 @@ impl Request {
 impl Server {
     pub(crate) fn new(limit: usize, modern: bool) -> Self {
         Self {
-            lines: Lines::new(limit),
+            lines: LineSplitter::new(limit),
             initialize: None,
             greeted: false,
             initialized: false,

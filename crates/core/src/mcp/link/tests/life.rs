@@ -7,8 +7,11 @@ use super::{
     world::{Call, ClientPhase, Fate, Owner, World, mark, parse},
 };
 use crate::{
-    mcp::{Accepts, Class, Era, Fault, Method, Opening, Settings, Wire, link::Holdings},
-    wire::{Kind, frame::EventId},
+    mcp::{
+        AcceptedFormats, CallFault, ClientClass, Era, EraDiscovery, LinkSettings, Method, UpstreamKind,
+        link::LinkHoldings,
+    },
+    wire::{MessageKind, frame::EventId},
 };
 
 /// Clients, and server requests, with the same few ids and tokens, so that they meet.
@@ -32,9 +35,9 @@ pub(crate) fn live(program: &[u8]) {
     world.end();
 }
 
-fn settings([flags, timeout, warm, _]: [u8; 4]) -> Settings {
+fn settings([flags, timeout, warm, _]: [u8; 4]) -> LinkSettings {
     let has = |bit: u8| flags & bit != 0;
-    Settings {
+    LinkSettings {
         request_timeout: (!timeout.is_multiple_of(4)).then_some(Duration::from_secs(30)),
         max_request_time: Duration::from_secs(90),
         start_timeout: (!warm.is_multiple_of(5)).then_some(Duration::from_secs(120)),
@@ -44,11 +47,11 @@ fn settings([flags, timeout, warm, _]: [u8; 4]) -> Settings {
         keep_stateless: Duration::from_secs(60),
         idle_stop: has(128).then_some(Duration::from_secs(45)),
         strict_streams: has(1),
-        class: Class { sampling: has(2), ..Class::NONE },
+        class: ClientClass { sampling: has(2), ..ClientClass::NONE },
         alone: has(4) && has(8),
-        opening: Opening::Pinned(if has(32) && has(64) { Era::Modern } else { Era::Legacy }),
+        opening: EraDiscovery::Pinned(if has(32) && has(64) { Era::Modern } else { Era::Legacy }),
         prefers: Era::Modern,
-        wire: Wire::Pipe,
+        wire: UpstreamKind::Pipe,
         exclusive: has(2) && has(16),
         number: 7,
     }
@@ -152,9 +155,9 @@ impl World {
             )
         };
         let accepts = match c >> 1 & 7 {
-            0 => Accepts { json: true, events: false, by_method: false },
-            1 => Accepts { json: false, events: true, by_method: false },
-            _ => Accepts { json: true, events: true, by_method: false },
+            0 => AcceptedFormats { json: true, events: false, by_method: false },
+            1 => AcceptedFormats { json: false, events: true, by_method: false },
+            _ => AcceptedFormats { json: true, events: true, by_method: false },
         };
         let message = text(id, token);
         (self.note(owner, &parse(&message), accepts, Box::new(text)), message)
@@ -254,7 +257,7 @@ impl World {
     fn assert_resumed(&self, client: usize, after: Option<EventId>, had: &[EventId]) {
         for id in had {
             // A question that is open elsewhere or over is not asked again.
-            let asked = matches!(parse(&self.clients[client].events[id]).kind(), Kind::Request(_));
+            let asked = matches!(parse(&self.clients[client].events[id]).kind(), MessageKind::Request(_));
             let again = after.is_some_and(|after| after.stream == id.stream && after.event < id.event);
             assert!(asked || self.last_events.contains(id) == again, "{id} after {after:?}: {:?}", self.last_events);
         }
@@ -475,7 +478,7 @@ impl World {
             assert_ne!(question.state, Asked::Open, "{} was never answered", question.id);
         }
         if self.calls.len().is_multiple_of(4) {
-            drop(self.link.shut_down(Fault::Stopping, self.now));
+            drop(self.link.shut_down(CallFault::Stopping, self.now));
             self.act();
         }
         for client in 0..self.clients.len() {
@@ -485,7 +488,7 @@ impl World {
             self.drop_stream(stream);
         }
         self.pass(Duration::from_secs(20 * 60));
-        assert_eq!(self.link.holdings(), Holdings::default());
+        assert_eq!(self.link.holdings(), LinkHoldings::default());
         assert!(self.server.is_none() && self.streams.is_empty() && self.link.poll_timeout().is_none());
     }
 }

@@ -7,11 +7,11 @@ use super::{
 };
 use crate::{
     mcp::{
-        Accepts, Ask,
+        AcceptedFormats, ModernCall,
         link::read_state,
-        modern::{self, Filter, Header, Headers, InputRequired},
+        modern::{self, InputRequired, ListenFilter, RoutingHeader, RoutingHeaders},
     },
-    wire::Kind,
+    wire::MessageKind,
 };
 
 /// Who calls what: the same again when it comes back.
@@ -76,21 +76,21 @@ impl World {
         let shown = if self.is_modern() { envelope } else { String::new() };
         let upstream = move |id: &str, new: &str| text(id, if token.is_empty() { "" } else { new }, &shown);
         let accepts = match c & 7 {
-            0 => Accepts { json: true, events: false, by_method: false },
-            1 => Accepts { json: false, events: true, by_method: false },
-            _ => Accepts { json: true, events: true, by_method: false },
+            0 => AcceptedFormats { json: true, events: false, by_method: false },
+            1 => AcceptedFormats { json: false, events: true, by_method: false },
+            _ => AcceptedFormats { json: true, events: true, by_method: false },
         };
         let at = self.note(owner, &message, accepts, Box::new(upstream));
         self.calls[at].root = root;
-        let Kind::Request(kind) = message.kind() else { panic!("a request") };
+        let MessageKind::Request(kind) = message.kind() else { panic!("a request") };
         let named = message.string(message.params().name).unwrap_or_default().into_owned();
-        let headers = Headers {
-            version: Header::Once(modern::VERSION),
-            method: Header::Once(method),
-            name: Header::Once(&named),
+        let headers = RoutingHeaders {
+            version: RoutingHeader::Once(modern::VERSION),
+            method: RoutingHeader::Once(method),
+            name: RoutingHeader::Once(&named),
         };
         self.tickets += 1;
-        let ask = Ask {
+        let ask = ModernCall {
             envelope: modern::check(&message, kind, &headers).unwrap(),
             headers: Vec::new(),
             accepts,
@@ -208,7 +208,7 @@ impl World {
             r#"{{"jsonrpc":"2.0","id":{id},"method":"subscriptions/listen","params":{{"notifications":{{"toolsListChanged":{},"resourceSubscriptions":[{uris}]}}}}}}"#,
             a.is_multiple_of(2)
         ));
-        let wanted = Filter::read(&message).unwrap();
+        let wanted = ListenFilter::read(&message).unwrap();
         if let Ok(stream) = self.link.attend(&message, wanted, false, None, self.now) {
             // It belongs to nobody else.
             self.attach(stream, Owner::Call(usize::MAX), Vec::new());

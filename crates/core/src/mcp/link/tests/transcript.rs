@@ -67,11 +67,12 @@ use self::pattern::{duration, fits, split_name};
 use super::{sse, world::written};
 use crate::{
     mcp::{
-        Accepts, Action, Answer, Class, Era, Fault, Hello, Kept, Link, Opening, Refusal, Settings, Wire,
-        link::{Holdings, SessionKey, StreamKey, WireId},
-        replay::What,
+        AcceptedFormats, CallFault, ClientClass, ClientHello, Era, EraDiscovery, Link, LinkAction, LinkAnswer,
+        LinkRefusal, LinkSettings, SessionSnapshot, UpstreamKind,
+        link::{LinkHoldings, SessionKey, StreamKey, WireId},
+        replay::ReplayKind,
     },
-    wire::{Kind, Lines, Message},
+    wire::{LineSplitter, Message, MessageKind},
 };
 
 const CAPABILITIES: &str = r#"{"logging":{},"prompts":{"listChanged":true},"resources":{"listChanged":true,"subscribe":true},"tools":{"listChanged":true}}"#;
@@ -94,10 +95,10 @@ pub(super) fn check(transcript: &str) {
 
 struct Stage {
     link: Link,
-    settings: Settings,
+    settings: LinkSettings,
     now: Instant,
     /// What the child has written, while there is a child.
-    child: Option<Lines>,
+    child: Option<LineSplitter>,
     /// The link's own `initialize`, while the child has not answered it.
     initialize: Option<u64>,
     /// The link's own `server/discover`, likewise.
@@ -109,10 +110,10 @@ struct Stage {
     /// Ids that a child has seen.
     ids: HashSet<u64>,
     sessions: BTreeMap<String, SessionKey>,
-    hellos: BTreeMap<SessionKey, Hello>,
+    hellos: BTreeMap<SessionKey, ClientHello>,
     /// Whether it is told that there is something to save; and what was saved.
     keeps: bool,
-    saved: BTreeMap<SessionKey, Kept>,
+    saved: BTreeMap<SessionKey, SessionSnapshot>,
     /// Those of them that are one stream.
     plain: HashSet<SessionKey>,
     posts: HashMap<WireId, Post>,
@@ -134,7 +135,7 @@ struct Post {
 impl Stage {
     #[expect(clippy::disallowed_methods, reason = "a test's time starts somewhere, and then stands still")]
     fn new() -> Self {
-        let settings = Settings {
+        let settings = LinkSettings {
             request_timeout: Some(Duration::from_secs(30)),
             max_request_time: Duration::from_secs(5 * 60),
             start_timeout: Some(Duration::from_secs(120)),
@@ -144,11 +145,11 @@ impl Stage {
             keep_stateless: Duration::from_secs(60),
             idle_stop: None,
             strict_streams: false,
-            class: Class::NONE,
+            class: ClientClass::NONE,
             alone: false,
-            opening: Opening::Pinned(Era::Legacy),
+            opening: EraDiscovery::Pinned(Era::Legacy),
             prefers: Era::Modern,
-            wire: Wire::Pipe,
+            wire: UpstreamKind::Pipe,
             exclusive: false,
             number: 7,
         };
@@ -237,8 +238,8 @@ impl Stage {
             }
             "unanswered" | "cut" | "refused" => {
                 let fault = match first {
-                    "cut" => Fault::Cut,
-                    _ => Fault::Unavailable { why: "it does not answer".to_owned() },
+                    "cut" => CallFault::Cut,
+                    _ => CallFault::Unavailable { why: "it does not answer".to_owned() },
                 };
                 self.link.handle_failed(self.named(rest).parse().unwrap(), fault, first == "refused", self.now);
             }
@@ -256,7 +257,7 @@ impl Stage {
                 Ok(id) => self.await_answer(id, "probe", None, ""),
                 Err(_) => self.hear("probe", "refused".to_owned()),
             },
-            "shut" => drop(self.link.shut_down(Fault::Stopping, self.now)),
+            "shut" => drop(self.link.shut_down(CallFault::Stopping, self.now)),
             "save" => self.save(),
             "killed" => self.start_again(),
             "restarted" => self.restart(),
@@ -279,11 +280,11 @@ impl Stage {
             let (name, value) = setting.rsplit_once(' ').unwrap_or((setting, ""));
             match name {
                 "alone" => self.settings.alone = true,
-                "probe" => self.settings.opening = Opening::Probe,
-                "learned" => self.settings.opening = Opening::Learned(Era::named(value).unwrap()),
+                "probe" => self.settings.opening = EraDiscovery::Probe,
+                "learned" => self.settings.opening = EraDiscovery::Learned(Era::named(value).unwrap()),
                 "prefers" => self.settings.prefers = Era::named(value).unwrap(),
-                "pinned" => self.settings.opening = Opening::Pinned(Era::named(value).unwrap()),
-                "http" => self.settings.wire = Wire::Http,
+                "pinned" => self.settings.opening = EraDiscovery::Pinned(Era::named(value).unwrap()),
+                "http" => self.settings.wire = UpstreamKind::Http,
                 "exclusive" => self.settings.exclusive = true,
                 "strict" => self.settings.strict_streams = true,
                 "class" => self.settings.class = hello("2025-11-25", value).1.class,
@@ -321,10 +322,10 @@ impl Stage {
         }
         let message = message(text);
         let id = message.id().unwrap_or_default().to_owned();
-        if !matches!(message.kind(), Kind::Request(_)) {
+        if !matches!(message.kind(), MessageKind::Request(_)) {
             return self.link.tell(key, message, self.now);
         }
-        let accepts = Accepts { json: how != "events", events: how != "json", by_method: how == "named" };
+        let accepts = AcceptedFormats { json: how != "events", events: how != "json", by_method: how == "named" };
         match self.link.call(key, message, accepts, None, self.now) {
             // What comes of it comes on its one stream.
             Ok(_) if key.is_some_and(|key| self.plain.contains(&key)) => {}
@@ -428,40 +429,43 @@ impl Stage {
     // --- What comes of it ---
 
     fn act(&mut self) {
-        let mut actions: VecDeque<Action> = VecDeque::new();
+        let mut actions: VecDeque<LinkAction> = VecDeque::new();
         loop {
             actions.extend(std::iter::from_fn(|| self.link.poll_action()));
             let Some(action) = actions.pop_front() else { break };
             let told = match action {
-                Action::Start => {
-                    self.child = Some(Lines::new(self.settings.max_message_bytes));
+                LinkAction::Start => {
+                    self.child = Some(LineSplitter::new(self.settings.max_message_bytes));
                     "start".to_owned()
                 }
-                Action::Stop => {
+                LinkAction::Stop => {
                     // Where another is started at once, what has gathered is for that one.
-                    if !actions.iter().any(|action| matches!(action, Action::Start)) {
+                    if !actions.iter().any(|action| matches!(action, LinkAction::Start)) {
                         self.read_output();
                     }
                     self.lose_child();
                     "stop".to_owned()
                 }
-                Action::Answer(id, answer) => {
+                LinkAction::Answer(id, answer) => {
                     self.answered(id, answer);
                     continue;
                 }
-                Action::Elsewhere(id, message) => {
+                LinkAction::Elsewhere(id, message) => {
                     let post = self.posts.remove(&id).expect("a POST that waits");
                     let text = String::from_utf8(message.bytes().to_vec()).unwrap();
                     self.hear(&post.handle, format!("elsewhere {text}"));
                     continue;
                 }
-                Action::Tools(_) | Action::Defined(_) | Action::ListChanged(_) | Action::Promised { .. } => continue,
-                Action::Stream(id, stream) => {
+                LinkAction::Tools(_)
+                | LinkAction::Defined(_)
+                | LinkAction::ListChanged(_)
+                | LinkAction::Promised { .. } => continue,
+                LinkAction::Stream(id, stream) => {
                     let post = self.posts.remove(&id).unwrap_or_else(|| panic!("{:?}: {id:?} is over", self.line));
                     self.streams.insert(stream, (post.handle, post.key));
                     continue;
                 }
-                Action::Event { stream, bytes, .. } => {
+                LinkAction::Event { stream, bytes, .. } => {
                     let (handle, key) = self.streams[&stream].clone();
                     for event in sse::read(&bytes) {
                         let resumable = key.is_some_and(|key| !self.plain.contains(&key));
@@ -472,36 +476,37 @@ impl Stage {
                     }
                     continue;
                 }
-                Action::End(stream) => {
+                LinkAction::End(stream) => {
                     let (handle, key) = self.streams.remove(&stream).expect("a stream ends once");
                     self.hear(&handle, "end".to_owned());
                     self.link.handle_stream_gone(key, stream, u64::MAX, self.now);
                     continue;
                 }
-                Action::KeepAlive => {
+                LinkAction::KeepAlive => {
                     self.beats += 1;
                     continue;
                 }
-                Action::Ended(key) => format!("ended {}", self.label(key)),
-                Action::Seen(key) => format!("seen {}", self.label(key)),
-                Action::Silent(key) => format!("silent {}", self.label(key)),
-                Action::Unsaved if !self.keeps => continue,
-                Action::Unsaved => "unsaved".to_owned(),
-                Action::Relay { text, what, .. } => {
-                    let number = if let What::Question(number) = what { format!("{number} ") } else { String::new() };
+                LinkAction::Ended(key) => format!("ended {}", self.label(key)),
+                LinkAction::Seen(key) => format!("seen {}", self.label(key)),
+                LinkAction::Silent(key) => format!("silent {}", self.label(key)),
+                LinkAction::Unsaved if !self.keeps => continue,
+                LinkAction::Unsaved => "unsaved".to_owned(),
+                LinkAction::Relay { text, what, .. } => {
+                    let number =
+                        if let ReplayKind::Question(number) = what { format!("{number} ") } else { String::new() };
                     format!("relay {number}{}", String::from_utf8_lossy(&text))
                 }
-                Action::Asked => "asked".to_owned(),
-                Action::Ambiguous => "ambiguous".to_owned(),
-                Action::Listed { tools, whole } => {
+                LinkAction::Asked => "asked".to_owned(),
+                LinkAction::Ambiguous => "ambiguous".to_owned(),
+                LinkAction::Listed { tools, whole } => {
                     format!("listed {}{}", tools.join(" "), if whole { "" } else { " …and more" })
                 }
-                Action::Answered { tool } => format!("answered {tool}"),
-                Action::Dropped(count) => format!("dropped {count}"),
-                Action::Unowned(message) => format!("unowned {}", message.method_text().unwrap_or_default()),
-                Action::Garbage { why, .. } => format!("garbage: {why}"),
-                Action::Ready { name, version, era: Era::Modern, .. } => format!("ready {name} {version} modern"),
-                Action::Ready { name, version, .. } => format!("ready {name} {version}"),
+                LinkAction::Answered { tool } => format!("answered {tool}"),
+                LinkAction::Dropped(count) => format!("dropped {count}"),
+                LinkAction::Unowned(message) => format!("unowned {}", message.method_text().unwrap_or_default()),
+                LinkAction::Garbage { why, .. } => format!("garbage: {why}"),
+                LinkAction::Ready { name, version, era: Era::Modern, .. } => format!("ready {name} {version} modern"),
+                LinkAction::Ready { name, version, .. } => format!("ready {name} {version}"),
             };
             self.hear("!", told);
         }
@@ -513,35 +518,39 @@ impl Stage {
         label.expect("a session that was opened")
     }
 
-    fn answered(&mut self, id: WireId, answer: Answer) {
+    fn answered(&mut self, id: WireId, answer: LinkAnswer) {
         let post = self.posts.remove(&id).unwrap_or_else(|| panic!("{:?}: {id:?} is answered twice", self.line));
         let own = |id: Box<str>| assert_eq!(*id, *post.id, "the fault is about another call");
         let text = match answer {
-            Answer::Message(chain) => format!("< {}", String::from_utf8(chain.to_vec()).unwrap()).trim_end().to_owned(),
-            Answer::Error { code, body } => {
+            LinkAnswer::Message(chain) => {
+                format!("< {}", String::from_utf8(chain.to_vec()).unwrap()).trim_end().to_owned()
+            }
+            LinkAnswer::Error { code, body } => {
                 let text = String::from_utf8(body.to_vec()).unwrap();
                 assert!(text.contains(&format!(r#""code":{code}"#)), "{code} is not in {text}");
                 format!("error {text}")
             }
-            Answer::Cancelled { id } => {
+            LinkAnswer::Cancelled { id } => {
                 own(id);
                 "cancelled".to_owned()
             }
-            Answer::Fault { fault, id } => {
+            LinkAnswer::Fault { fault, id } => {
                 own(id);
                 let name = match fault {
-                    Fault::Exited => "exited".to_owned(),
-                    Fault::Ended { why } => format!("ended: {why}"),
-                    Fault::Cut => "cut".to_owned(),
-                    Fault::Refused { why } => format!("refused: {why}"),
-                    Fault::Unavailable { why } | Fault::DoesNotStart { said: why } => format!("unavailable: {why}"),
-                    Fault::Timeout { .. } => "timeout".to_owned(),
-                    Fault::TooLarge { .. } => "too large".to_owned(),
-                    Fault::Stuck => "stuck".to_owned(),
-                    Fault::SessionEnded => "session ended".to_owned(),
-                    Fault::Deserted => "deserted".to_owned(),
-                    Fault::Stopping => "stopping".to_owned(),
-                    Fault::Replaced => "replaced".to_owned(),
+                    CallFault::Exited => "exited".to_owned(),
+                    CallFault::Ended { why } => format!("ended: {why}"),
+                    CallFault::Cut => "cut".to_owned(),
+                    CallFault::Refused { why } => format!("refused: {why}"),
+                    CallFault::Unavailable { why } | CallFault::DoesNotStart { said: why } => {
+                        format!("unavailable: {why}")
+                    }
+                    CallFault::Timeout { .. } => "timeout".to_owned(),
+                    CallFault::TooLarge { .. } => "too large".to_owned(),
+                    CallFault::Stuck => "stuck".to_owned(),
+                    CallFault::SessionEnded => "session ended".to_owned(),
+                    CallFault::Deserted => "deserted".to_owned(),
+                    CallFault::Stopping => "stopping".to_owned(),
+                    CallFault::Replaced => "replaced".to_owned(),
                 };
                 format!("fault {name}")
             }
@@ -558,7 +567,7 @@ impl Stage {
         for line in &output {
             let message = Message::parse(Bytes::copy_from_slice(line.as_bytes()))
                 .unwrap_or_else(|error| panic!("{:?}: the child reads {line:?}: {error}", self.line));
-            if let (Kind::Request(_), Some(id)) = (message.kind(), message.id()) {
+            if let (MessageKind::Request(_), Some(id)) = (message.kind(), message.id()) {
                 // Check 96.
                 let id: u64 = id.parse().expect("our ids are integers");
                 assert!(id > 0 && self.ids.insert(id), "{:?}: id {id} for the second time", self.line);
@@ -573,7 +582,7 @@ impl Stage {
         }
     }
 
-    fn refused(&mut self, handle: &str, refusal: Refusal) {
+    fn refused(&mut self, handle: &str, refusal: LinkRefusal) {
         self.hear(handle, format!("refused {refusal:?}"));
     }
 
@@ -595,10 +604,10 @@ fn full(text: &str) -> String {
     }
 }
 
-fn hello(revision: &str, capabilities: &str) -> (Message, Hello) {
+fn hello(revision: &str, capabilities: &str) -> (Message, ClientHello) {
     let message = message(&format!(
         r#"{{"id":0,"method":"initialize","params":{{"protocolVersion":"{revision}","capabilities":{capabilities},"clientInfo":{{"name":"c"}}}}}}"#
     ));
-    let hello = Hello::read(&message).unwrap();
+    let hello = ClientHello::read(&message).unwrap();
     (message, hello)
 }

@@ -15,10 +15,10 @@ use super::{
 };
 use crate::{
     mcp::{
-        Accepts, Action, Answer, Era, Fault, Hello, Link, Method, Opening, Settings,
+        AcceptedFormats, CallFault, ClientHello, Era, EraDiscovery, Link, LinkAction, LinkAnswer, LinkSettings, Method,
         link::{SessionKey, StreamKey, WireId},
     },
-    wire::{Kind, Message, frame::EventId},
+    wire::{Message, MessageKind, frame::EventId},
 };
 
 /// What one session may make the link keep: two replay windows and the bound of its POST streams.
@@ -28,7 +28,7 @@ const SPINNING: usize = 100;
 
 pub(crate) struct World {
     pub(crate) link: Link,
-    pub(crate) settings: Settings,
+    pub(crate) settings: LinkSettings,
     pub(crate) now: Instant,
     pub(crate) clients: Vec<Client>,
     /// How many there may be at a time.
@@ -85,7 +85,7 @@ pub(crate) struct Call {
     pub(crate) id: String,
     pub(crate) token: Option<String>,
     pub(crate) text: Text,
-    pub(crate) accepts: Accepts,
+    pub(crate) accepts: AcceptedFormats,
     pub(crate) since: Instant,
     pub(crate) fate: Fate,
     pub(crate) cancelled: bool,
@@ -122,7 +122,7 @@ pub(crate) struct Stream {
 
 impl World {
     #[expect(clippy::disallowed_methods, reason = "a test's time starts somewhere, and then stands still")]
-    pub(crate) fn new(settings: Settings) -> Self {
+    pub(crate) fn new(settings: LinkSettings) -> Self {
         Self {
             link: Link::new(settings.clone()),
             settings,
@@ -148,9 +148,9 @@ impl World {
             r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{{"protocolVersion":"{revision}","capabilities":{capabilities},"clientInfo":{{"name":"c"}}}}}}"#
         );
         let message = parse(&text);
-        let (client, accepts) = (self.clients.len(), Accepts { json: true, events: true, by_method: false });
+        let (client, accepts) = (self.clients.len(), AcceptedFormats { json: true, events: true, by_method: false });
         let key = SessionKey(client as u128 + 1);
-        let hello = Hello::read(&message).unwrap();
+        let hello = ClientHello::read(&message).unwrap();
         self.clients.push(Client {
             key,
             revision,
@@ -171,8 +171,8 @@ impl World {
     }
 
     /// Notes a call that is about to be made.
-    pub(crate) fn note(&mut self, owner: Owner, message: &Message, accepts: Accepts, text: Text) -> usize {
-        let Kind::Request(method) = message.kind() else { panic!("{message:?} is no call") };
+    pub(crate) fn note(&mut self, owner: Owner, message: &Message, accepts: AcceptedFormats, text: Text) -> usize {
+        let MessageKind::Request(method) = message.kind() else { panic!("{message:?} is no call") };
         self.calls.push(Call {
             owner,
             method,
@@ -274,28 +274,28 @@ impl World {
         self.last_events.clear();
         while let Some(action) = self.link.poll_action() {
             match action {
-                Action::Start => {
+                LinkAction::Start => {
                     assert!(self.server.is_none(), "a second child");
                     self.server = Some(Server::new(self.settings.max_message_bytes, self.is_modern()));
                 }
-                Action::Stop => self.server = None,
-                Action::Answer(id, answer) => self.answered(id, answer),
-                Action::Elsewhere(id, _) => {
+                LinkAction::Stop => self.server = None,
+                LinkAction::Answer(id, answer) => self.answered(id, answer),
+                LinkAction::Elsewhere(id, _) => {
                     let call = self.waiting.remove(&id).expect("a call that waits");
                     assert!(matches!(self.calls[call].owner, Owner::Call(_)) && self.calls[call].wire.is_none());
                     self.calls[call].fate = Fate::Silent;
                 }
-                Action::Tools(_) | Action::Defined(_) | Action::ListChanged(_) => continue,
-                Action::Stream(id, stream) => {
+                LinkAction::Tools(_) | LinkAction::Defined(_) | LinkAction::ListChanged(_) => continue,
+                LinkAction::Stream(id, stream) => {
                     let call = self.waiting.remove(&id).expect("a stream for a POST that waits");
                     assert!(self.calls[call].accepts.events, "a stream for a client that takes none");
                     self.calls[call].fate = Fate::Streaming(stream);
                     self.attach(stream, self.calls[call].owner, vec![call]);
                 }
-                Action::Event { stream, number, bytes } => self.event(stream, number, &bytes),
-                Action::End(stream) => self.ended(stream),
-                Action::Unsaved => drop(self.link.take_unsaved()),
-                Action::Ended(key) => {
+                LinkAction::Event { stream, number, bytes } => self.event(stream, number, &bytes),
+                LinkAction::End(stream) => self.ended(stream),
+                LinkAction::Unsaved => drop(self.link.take_unsaved()),
+                LinkAction::Ended(key) => {
                     let client = self.clients.iter().position(|client| client.key == key).unwrap();
                     self.clients[client].phase = ClientPhase::Over;
                     self.assert_over(client);
@@ -315,27 +315,27 @@ impl World {
         assert!(self.streams.insert(stream, new).is_none(), "{stream:?} is used twice");
     }
 
-    fn answered(&mut self, id: WireId, answer: Answer) {
+    fn answered(&mut self, id: WireId, answer: LinkAnswer) {
         let at = self.waiting.remove(&id).expect("an answer to a POST that waits");
         let call = &self.calls[at];
         let fate = match answer {
-            Answer::Message(chain) => {
+            LinkAnswer::Message(chain) => {
                 let text = String::from_utf8(chain.to_vec()).unwrap();
                 return self.response(at, &text);
             }
-            Answer::Error { code, body } => {
+            LinkAnswer::Error { code, body } => {
                 let text = String::from_utf8(body.to_vec()).unwrap();
                 assert!(text.contains(&format!(r#""code":{code}"#)), "{code} is not in {text}");
                 return self.response(at, &text);
             }
-            Answer::Cancelled { id } => {
+            LinkAnswer::Cancelled { id } => {
                 assert!(*id == *call.id && call.cancelled, "nobody cancelled {id}");
                 Fate::Silent
             }
-            Answer::Fault { fault, id } => {
+            LinkAnswer::Fault { fault, id } => {
                 assert_eq!(*id, *call.id, "the fault is about another call");
-                assert!(!call.served || matches!(fault, Fault::TooLarge { .. }), "it was answered: {fault:?}");
-                if let Fault::Timeout { after, .. } = fault {
+                assert!(!call.served || matches!(fault, CallFault::TooLarge { .. }), "it was answered: {fault:?}");
+                if let CallFault::Timeout { after, .. } = fault {
                     assert!(self.now >= call.since + after, "too early");
                 }
                 if let (Owner::Client(client), Method::Initialize) = (call.owner, call.method) {
@@ -411,7 +411,7 @@ impl World {
         }
         let standalone = matches!(stream.owner, Owner::Client(_)) && stream.at.is_some_and(|at| at.stream == 0);
         match message.kind() {
-            Kind::Response => {
+            MessageKind::Response => {
                 assert!(!standalone, "an answer on a GET stream: {text}");
                 let is_it = |at: &&usize| {
                     let call = &self.calls[**at];
@@ -425,14 +425,14 @@ impl World {
                     None => assert!(again, "{text} answers nothing"),
                 }
             }
-            Kind::Notification(Method::Progress) => {
+            MessageKind::Notification(Method::Progress) => {
                 let token = message.params().token.map(|span| message.text(span));
                 let is_its = |at: &usize| self.calls[*at].token.as_deref() == token;
                 assert!(!standalone && stream.calls.iter().any(is_its), "progress on the wrong stream: {text}");
                 assert!(again || stream.calls.iter().any(|at| !self.calls[*at].is_settled()), "late: {text}");
             }
-            Kind::Notification(_) => {}
-            Kind::Request(_) => {
+            MessageKind::Notification(_) => {}
+            MessageKind::Request(_) => {
                 // Check 72.
                 let Owner::Client(client) = stream.owner else { panic!("nobody can answer {text}") };
                 let number = message.id().unwrap().parse().unwrap();
@@ -460,7 +460,7 @@ impl World {
         let server = self.server.as_mut().unwrap_or_else(|| panic!("written to no child: {line}"));
         let message = parse(line);
         match message.kind() {
-            Kind::Request(method) => {
+            MessageKind::Request(method) => {
                 let id: u64 = message.id().unwrap().parse().expect("our ids are integers");
                 assert!(id > 0 && self.ids.insert(id), "id {id} for the second time");
                 let call = marks(line).next().map(|(_, call)| call);
@@ -479,11 +479,11 @@ impl World {
                 }
                 server.requested(id, method, call, line.contains("/logLevel"));
             }
-            Kind::Notification(method) => {
+            MessageKind::Notification(method) => {
                 let about = message.params().request_id.map(|span| message.text(span));
                 server.notified(method, about, self.now);
             }
-            Kind::Response => {
+            MessageKind::Response => {
                 let question: Option<&mut Question> = server.answered(&message);
                 if let (Some(asked), Some((owner, _))) = (question.map(|question| question.owner), marks(line).next()) {
                     assert!(self.is_same(owner, asked), "another client's answer: {line}");
@@ -495,7 +495,7 @@ impl World {
     // --- Helpers ---
 
     pub(crate) fn is_modern(&self) -> bool {
-        self.settings.opening == Opening::Pinned(Era::Modern)
+        self.settings.opening == EraDiscovery::Pinned(Era::Modern)
     }
 
     pub(crate) fn key(&self, owner: Owner) -> Option<SessionKey> {
@@ -543,13 +543,13 @@ fn assert_heard(id: &str, first: bool, message: &Message) {
     let text = std::str::from_utf8(message.bytes()).unwrap();
     let tagged = text.contains(&format!(r#""io.modelcontextprotocol/subscriptionId":{id}}}"#));
     match message.kind() {
-        Kind::Notification(method) => {
+        MessageKind::Notification(method) => {
             assert!(tagged && first == (method == Method::Acknowledged), "{text}");
             let told = [Method::Acknowledged, Method::ToolsChanged, Method::ResourceUpdated];
             assert!(told.contains(&method), "{text}");
         }
-        Kind::Response => assert_eq!(message.id(), Some(id)),
-        Kind::Request(_) => panic!("a question on a listen: {text}"),
+        MessageKind::Response => assert_eq!(message.id(), Some(id)),
+        MessageKind::Request(_) => panic!("a question on a listen: {text}"),
     }
 }
 

@@ -17,7 +17,7 @@ enum Step {
     Reconcile,
     Close,
     Path(usize, bool),
-    Answer(Outcome),
+    Answer(BellOutcome),
     Wait,
     Piggyback,
     Recall,
@@ -26,15 +26,21 @@ enum Step {
 }
 
 /// What comes and goes beside the stream.
-const PATHS: [Path; 5] = [Path::Hook, Path::Opencode, Path::Tmux, Path::Channel, Path::Desktop];
+const PATHS: [WakePath; 5] = [WakePath::Hook, WakePath::Opencode, WakePath::Tmux, WakePath::Channel, WakePath::Desktop];
 /// What becomes of bells: half of them ring.
-const ANSWERS: [Outcome; 6] =
-    [Outcome::Rang, Outcome::Rang, Outcome::Rang, Outcome::SendFailed, Outcome::Uncaptured, Outcome::Unanswered];
+const ANSWERS: [BellOutcome; 6] = [
+    BellOutcome::Rang,
+    BellOutcome::Rang,
+    BellOutcome::Rang,
+    BellOutcome::SendFailed,
+    BellOutcome::Uncaptured,
+    BellOutcome::Unanswered,
+];
 
 fn steps() -> impl Strategy<Value = Vec<Step>> {
     let step = prop_oneof![
-        4 => (0..Kind::ALL.len()).prop_map(Step::Send),
-        2 => (0..Kind::ALL.len()).prop_map(Step::Commit),
+        4 => (0..SignalType::ALL.len()).prop_map(Step::Send),
+        2 => (0..SignalType::ALL.len()).prop_map(Step::Commit),
         2 => Just(Step::Hear),
         3 => (1..5usize).prop_map(Step::Drain),
         2 => (1..5usize).prop_map(Step::Look),
@@ -54,8 +60,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 /// What has been committed and is not heard of yet.
 enum News {
-    Arrived(Lead),
-    Drained(u64, Look),
+    Arrived(SignalHeader),
+    Drained(u64, BacklogView),
 }
 
 proptest! {
@@ -65,10 +71,10 @@ proptest! {
     #[test]
     fn whatever_happens_the_invariants_hold(steps in steps(), heeds_stream in any::<bool>()) {
         let mut desk = Desk::new();
-        desk.bell.take_up(Look::default(), None, heeds_stream, desk.now);
+        desk.bell.take_up(BacklogView::default(), None, heeds_stream, desk.now);
         let mut news: Vec<News> = Vec::new();
         // Bells by path since the cycle could last have begun.
-        let mut since_drain: std::collections::HashMap<Path, u32> = std::collections::HashMap::new();
+        let mut since_drain: std::collections::HashMap<WakePath, u32> = std::collections::HashMap::new();
         // The last bell that was sent before the stream that is open now.
         let mut before_stream = 0;
         let mut arrivals = 0;
@@ -76,7 +82,7 @@ proptest! {
             let connection = desk.bell.connection();
             match step {
                 Step::Send(kind) => {
-                    let kind = Kind::ALL[kind];
+                    let kind = SignalType::ALL[kind];
                     let wakes = |cycle: &Cycle| cycle.wakes(|path| desk.bell.can_wake(path));
                     let was_out = desk.bell.cycle.as_ref().is_some_and(|cycle| cycle.is_told() && wakes(cycle));
                     let said = desk.send(kind);
@@ -91,7 +97,7 @@ proptest! {
                     }
                 }
                 Step::Commit(kind) => {
-                    let lead = desk.commit(Kind::ALL[kind]);
+                    let lead = desk.commit(SignalType::ALL[kind]);
                     arrivals += 1;
                     news.push(News::Arrived(lead));
                 }
@@ -125,7 +131,7 @@ proptest! {
                 }
                 Step::Open => {
                     desk.bell.stream_opened();
-                    since_drain.remove(&Path::Sse);
+                    since_drain.remove(&WakePath::Sse);
                     before_stream = desk.bell.attempts;
                 }
                 Step::Reconcile => desk.reconcile(),
@@ -137,8 +143,8 @@ proptest! {
                 }
                 Step::Answer(outcome) => {
                     // Word of a bell that went down an old stream says nothing of the new one.
-                    let rang = outcome == Outcome::Rang;
-                    let counts = |bell: &RingAttempt| rang && (bell.path != Path::Sse || bell.number > before_stream);
+                    let rang = outcome == BellOutcome::Rang;
+                    let counts = |bell: &RingAttempt| rang && (bell.path != WakePath::Sse || bell.number > before_stream);
                     if let Some(RingAttempt { path, .. }) = desk.ringing().filter(counts) {
                         let count = since_drain.entry(path).or_default();
                         *count += 1;
@@ -162,7 +168,7 @@ proptest! {
                 Step::Restart => {
                     let first = desk.undrained.iter().find(|(_, kind)| kind.rings());
                     let first = first.map(|(seq, kind)| lead(*seq, *kind));
-                    let mut next = Doorbell::new(Patience::default());
+                    let mut next = Doorbell::new(DoorbellTiming::default());
                     next.take_up(desk.look(), first, heeds_stream, desk.now);
                     desk.bell = next;
                     news.clear();
@@ -174,10 +180,10 @@ proptest! {
             let from = desk.said.len();
             desk.hear();
             for chime in &desk.said[from..] {
-                if let Chime::Ring { path, lead, .. } = chime {
+                if let DoorbellAction::Ring { path, lead, .. } = chime {
                     prop_assert!(lead.kind.rings(), "system signals never ring");
                     prop_assert!(
-                        *path != Path::Sse || connection != StreamConnection::Disconnected || desk.bell.connection() != StreamConnection::Reconciling,
+                        *path != WakePath::Sse || connection != StreamConnection::Disconnected || desk.bell.connection() != StreamConnection::Reconciling,
                         "no bell before the queue was read"
                     );
                 }
@@ -207,16 +213,16 @@ proptest! {
         // when every bell is taken from now on, one has rung in the end that can wake the agent, if there is a way to;
         // and the person was told, if they are to be.
         for _ in 0..2 {
-            desk.send(Kind::Question);
-            desk.pass_answering(120 * SECOND, |_| Outcome::Rang);
+            desk.send(SignalType::Question);
+            desk.pass_answering(120 * SECOND, |_| BellOutcome::Rang);
         }
         let cycle = desk.bell.cycle.as_ref().unwrap();
-        let can_wake = |path: &Path| desk.bell.is_open(*path) && desk.bell.can_wake(*path);
-        let rang = |path: &Path| cycle.rung.has(*path) && !cycle.unanswered.has(*path) && desk.bell.can_wake(*path);
-        let reached = !Path::ALL.iter().any(can_wake) || Path::ALL.iter().any(rang);
+        let can_wake = |path: &WakePath| desk.bell.is_open(*path) && desk.bell.can_wake(*path);
+        let rang = |path: &WakePath| cycle.rung.has(*path) && !cycle.unanswered.has(*path) && desk.bell.can_wake(*path);
+        let reached = !WakePath::ALL.iter().any(can_wake) || WakePath::ALL.iter().any(rang);
         prop_assert!(reached, "no bell that could wake it: {:?}", cycle);
-        let is_asked = cycle.lead.kind.duty() == Some(Duty::Reply) && desk.bell.is_open(Path::Desktop);
-        let told = cycle.rung.has(Path::Desktop) || cycle.missed.has(Path::Desktop);
+        let is_asked = cycle.lead.kind.duty() == Some(SignalDuty::Reply) && desk.bell.is_open(WakePath::Desktop);
+        let told = cycle.rung.has(WakePath::Desktop) || cycle.missed.has(WakePath::Desktop);
         prop_assert!(!is_asked || told, "nobody was told: {:?}", cycle);
     }
 }

@@ -8,7 +8,7 @@ use crate::tests::{environment, inner};
 struct Place {
     _folder: TempDir,
     real: PathBuf,
-    quarters: Arc<Quarters>,
+    quarters: Arc<ServerSandboxes>,
 }
 
 impl Place {
@@ -20,9 +20,9 @@ impl Place {
             fs::create_dir_all(real.join(name)).unwrap();
         }
         std::os::unix::fs::symlink(real.join("elsewhere"), real.join("home/link")).unwrap();
-        let settings = Settings { home: Some(real.join("home")), inner: inner(), ..Settings::default() };
+        let settings = EditorSettings { home: Some(real.join("home")), inner: inner(), ..EditorSettings::default() };
         let prism = real.join("home/.prism");
-        let quarters = Quarters::new(&settings, env, prism.join("children"), vec![prism]);
+        let quarters = ServerSandboxes::new(&settings, env, prism.join("children"), vec![prism]);
         Self { _folder: folder, real, quarters }
     }
 
@@ -32,14 +32,14 @@ impl Place {
 
     /// Why a server with these does not move in.
     fn refused(&self, folders: &[PathBuf], readable: &[PathBuf], cwd: Option<&Path>) -> String {
-        let lodger = Lodger { cwd, folders, readable, ..lodger() };
+        let lodger = SandboxRequest { cwd, folders, readable, ..lodger() };
         self.quarters.assign(&lodger, &BTreeMap::new()).unwrap_err().to_string()
     }
 }
 
-fn lodger<'a>() -> Lodger<'a> {
+fn lodger<'a>() -> SandboxRequest<'a> {
     let (cwd, folders, readable): (_, &[PathBuf], &[PathBuf]) = (None, &[], &[]);
-    Lodger { name: "files", program: "npx", cwd, folders, readable, network: Network::All }
+    SandboxRequest { name: "files", program: "npx", cwd, folders, readable, network: NetworkAccess::All }
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_home_lasts_and_temporary_files_do_not() {
     fs::write(place.path("elsewhere/ca.pem"), "").unwrap();
     env.insert("SSL_CERT_FILE".into(), place.path("elsewhere/ca.pem").into());
     env.insert("SSL_CERT_DIR".into(), place.path("home").into());
-    let lodging = match place.quarters.assign(&Lodger { folders: &folders, ..lodger() }, &env) {
+    let lodging = match place.quarters.assign(&SandboxRequest { folders: &folders, ..lodger() }, &env) {
         Ok(lodging) => lodging,
         Err(error) if error.to_string().contains("is not installed") => {
             return crate::tests::skipped(&error.to_string());
@@ -114,8 +114,8 @@ fn a_home_lasts_and_temporary_files_do_not() {
     fs::write(temporary.join("gone"), "").unwrap();
     place.quarters.assign(&lodger(), &env).unwrap();
     assert!(temporary.join("gone").exists(), "another one of that server may be using it");
-    let next = Quarters::new(
-        &Settings { home: Some(place.path("home")), inner: inner(), ..Settings::default() },
+    let next = ServerSandboxes::new(
+        &EditorSettings { home: Some(place.path("home")), inner: inner(), ..EditorSettings::default() },
         env.clone(),
         place.path("home/.prism/children"),
         Vec::new(),
@@ -130,7 +130,7 @@ fn where_it_starts_is_open_for_reading_unless_that_is_all_of_home() {
     let place = Place::new(env.clone());
     for (cwd, is_open) in [("home/work", true), ("home", false), ("", false)] {
         let cwd = place.path(cwd);
-        let lodging = match place.quarters.assign(&Lodger { cwd: Some(&cwd), ..lodger() }, &env) {
+        let lodging = match place.quarters.assign(&SandboxRequest { cwd: Some(&cwd), ..lodger() }, &env) {
             Ok(lodging) => lodging,
             Err(error) if error.to_string().contains("is not installed") => {
                 return crate::tests::skipped(&error.to_string());

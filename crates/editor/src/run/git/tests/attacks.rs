@@ -240,7 +240,7 @@ async fn everything(shop: &Shop, name: &str) {
 async fn behind_the_fence_nothing_but_git_is_executed() {
     for (fence, runs) in [(true, false), (false, true)] {
         let shop = Shop::begun(fence);
-        let root = policy::Root::new(shop.granted.to_str().unwrap()).unwrap();
+        let root = policy::GrantRoot::new(shop.granted.to_str().unwrap()).unwrap();
         let roots = crate::roots::GrantedRoots::new(vec![root], std::sync::Arc::default());
         let repository = Repository::find(&roots, None).unwrap();
         let git = Git::open(repository, &roots, &shop.runtime.state().run).await.unwrap();
@@ -276,9 +276,14 @@ async fn a_git_that_an_agent_has_put_there_is_not_run() {
     ] {
         env.insert(name.into(), value.into());
     }
-    let owner = Owner::this_process(&shop.path("owner"));
-    let runtime =
-        Runtime::new(Surroundings { env, owner, closed: Vec::new(), unsaved: None, settings: Settings::default() });
+    let owner = OwnerDaemon::this_process(&shop.path("owner"));
+    let runtime = BuiltinEditor::new(EditorEnvironment {
+        env,
+        owner,
+        closed: Vec::new(),
+        unsaved: None,
+        settings: EditorSettings::default(),
+    });
     let shop = Shop { runtime, ..shop };
     shop.write("first", "two\n");
     assert!(shop.run("git_diff", json!({})).await.unwrap()["diff"].as_str().unwrap().contains("+two"));
@@ -296,11 +301,11 @@ async fn git_dies_with_whoever_waits_for_it() {
     let prepared = {
         let (root, runtime) = (shop.granted.clone(), shop.runtime.clone());
         tokio::spawn(async move {
-            let order = Order {
-                verb: Action::named("git_status").unwrap(),
+            let order = VerbOrder {
+                verb: VerbSpec::named("git_status").unwrap(),
                 args: serde_json::Map::new(),
-                roots: vec![policy::Root::new(root.to_str().unwrap()).unwrap()],
-                holder: Holder { id: 7, name: "seven".to_owned(), ..Holder::default() },
+                roots: vec![policy::GrantRoot::new(root.to_str().unwrap()).unwrap()],
+                holder: GrantHolder { id: 7, name: "seven".to_owned(), ..GrantHolder::default() },
             };
             runtime.prepare(order).await.map(drop)
         })

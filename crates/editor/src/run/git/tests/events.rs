@@ -5,18 +5,18 @@ use std::{sync::Arc, time::Duration};
 use tokio::{sync::broadcast::Receiver, time::timeout};
 
 use super::*;
-use crate::{happening::Happening, roots::GrantedRoots, run::git};
+use crate::{happening::EditorEvent, roots::GrantedRoots, run::git};
 
 /// Long enough for a busy machine.
 const SOON: Duration = Duration::from_secs(20);
 
-async fn next(events: &mut Receiver<Arc<Happening>>) -> (&'static str, Value, Option<u128>) {
+async fn next(events: &mut Receiver<Arc<EditorEvent>>) -> (&'static str, Value, Option<u128>) {
     let happening = timeout(SOON, events.recv()).await.expect("it should be told").unwrap();
     (happening.event.name, happening.data.clone(), happening.by)
 }
 
 /// Reads on until something is told, and returns its data.
-async fn until(events: &mut Receiver<Arc<Happening>>, name: &str) -> Value {
+async fn until(events: &mut Receiver<Arc<EditorEvent>>, name: &str) -> Value {
     loop {
         let (told, data, _) = next(events).await;
         if told == name {
@@ -47,7 +47,7 @@ async fn what_the_person_does_in_a_shell_is_told() {
     let shop = Shop::begun(true);
     shop.git(&["init", "-q", "--bare", shop.outside.join("remote.git").to_str().unwrap()]);
     shop.git(&["remote", "add", "origin", shop.outside.join("remote.git").to_str().unwrap()]);
-    let root = policy::Root::new(shop.granted.to_str().unwrap()).unwrap();
+    let root = policy::GrantRoot::new(shop.granted.to_str().unwrap()).unwrap();
     let roots = GrantedRoots::new(vec![root], Arc::default());
     let state = shop.runtime.state();
     let mut events = shop.runtime.listen();
@@ -85,7 +85,7 @@ async fn what_the_person_does_in_a_shell_is_told() {
 #[tokio::test(flavor = "multi_thread")]
 async fn who_watches_a_folder_hears_of_its_repository() {
     let shop = Shop::begun(true);
-    let root = policy::Root::new(shop.granted.to_str().unwrap()).unwrap();
+    let root = policy::GrantRoot::new(shop.granted.to_str().unwrap()).unwrap();
     let roots = GrantedRoots::new(vec![root], Arc::default());
     let state = shop.runtime.state();
     let mut events = shop.runtime.listen();

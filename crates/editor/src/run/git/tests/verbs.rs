@@ -1,7 +1,7 @@
 //! What each verb does.
 
 use super::*;
-use crate::shown::Shown;
+use crate::shown::ActionPreview;
 
 //
 #[tokio::test]
@@ -25,9 +25,9 @@ async fn a_day_with_git() {
     assert_eq!(added["entries"][0]["index"], "added");
     shop.run("git_add", json!({ "all": true })).await.unwrap();
     let prepared = shop.prepare("git_commit", &json!({ "message": "Begin\n\nWith two files.\n" })).await.unwrap();
-    let Shown::Plain { lines, .. } = prepared.shown() else { panic!("it is shown in words") };
+    let ActionPreview::Plain { lines, .. } = prepared.shown() else { panic!("it is shown in words") };
     assert_eq!(lines, ["Begin", "", "With two files.", "", "A a file", "A sub/b"]);
-    let commit = prepared.run(Progress::unseen()).await.unwrap();
+    let commit = prepared.run(ProgressSink::unseen()).await.unwrap();
     assert_eq!(commit["branch"], "main");
     assert!(is_told(&added) && is_told(&commit), "{commit}");
     assert_eq!(commit["files"].as_array().unwrap().len(), 2);
@@ -141,7 +141,7 @@ async fn what_is_staged_after_it_was_shown_is_not_committed() {
     let prepared = shop.prepare("git_commit", &json!({ "message": "Two" })).await.unwrap();
     shop.write("first", "three\n");
     shop.git(&["add", "."]);
-    assert_eq!(prepared.run(Progress::unseen()).await.unwrap_err().code, Code::Changed);
+    assert_eq!(prepared.run(ProgressSink::unseen()).await.unwrap_err().code, Code::Changed);
     assert_eq!(shop.git(&["rev-list", "--count", "HEAD"]), "1\n");
 }
 

@@ -42,6 +42,6 @@ fn a_projects_own_file_can_be_cloned_to_elsewhere() {
     let below = desk.here().join("docs");
     fs::create_dir(&below).unwrap();
     let line = format!("docs --config {} -- cat .", desk.file().display());
-    parse::<Add>(&line).unwrap().apply(&below, &desk.env).unwrap();
+    parse::<AddArgs>(&line).unwrap().apply(&below, &desk.env).unwrap();
     assert!(desk.text().ends_with("[server.docs]\ncommand = [\"cat\", \".\"]\ncwd = \"docs\"\n"), "{}", desk.text());
 }

@@ -72,13 +72,13 @@ zed         files               stdio  2025-11-25      2   0 s  none, 3 events w
 
 2 streams of changes for modern clients: files, prism
 hub  last used by agent 9 (http), 1 min ago";
-    let told = shown(&lines(&status(), Detail::Usual, usize::MAX));
+    let told = shown(&lines(&status(), StatusDetail::Usual, usize::MAX));
     assert_eq!(told, expected);
 }
 
 #[test]
 fn why_a_server_is_shared_is_said_to_who_asks() {
-    let told = shown(&lines(&status(), Detail::Why, usize::MAX));
+    let told = shown(&lines(&status(), StatusDetail::Why, usize::MAX));
     let expected =
         "\n  mixed: shared, except clients that support sampling, elicitation or roots: they get their own process\n";
     assert!(told.contains(expected) && told.contains("\n  shared: asks = false is set\n"), "{told}");
@@ -86,7 +86,7 @@ fn why_a_server_is_shared_is_said_to_who_asks() {
 
 #[test]
 fn columns_stand_below_their_heads() {
-    let told = shown(&lines(&status(), Detail::Usual, usize::MAX));
+    let told = shown(&lines(&status(), StatusDetail::Usual, usize::MAX));
     let row = |name: &str| told.lines().find(|line| line.starts_with(name)).unwrap();
     let (head, files) = (row("SERVER"), row("files "));
     assert_eq!(head.find("STATE"), files.find("up"));
@@ -98,7 +98,7 @@ fn columns_stand_below_their_heads() {
 #[test]
 fn a_narrow_terminal_leaves_columns_out_and_wraps_nothing() {
     for width in [120, 80, 60, 40] {
-        let lines = lines(&status(), Detail::Usual, width);
+        let lines = lines(&status(), StatusDetail::Usual, width);
         for line in &lines {
             let letters: usize = line.iter().map(|(text, _)| text.chars().count()).sum();
             assert!(letters <= width, "{width}: {}", shown(std::slice::from_ref(line)));
@@ -114,7 +114,7 @@ fn a_narrow_terminal_leaves_columns_out_and_wraps_nothing() {
 
 #[test]
 fn what_is_wrong_has_a_colour() {
-    let lines = lines(&status(), Detail::Usual, usize::MAX);
+    let lines = lines(&status(), StatusDetail::Usual, usize::MAX);
     let colour = |word: &str| {
         let cell = lines.iter().flatten().find(|(text, _)| text.trim() == word);
         cell.unwrap_or_else(|| panic!("no {word}")).1
@@ -130,7 +130,7 @@ fn a_config_that_was_not_taken_is_said_and_so_is_that_there_is_nothing() {
     let mut status = StatusReport::default();
     status.daemon.config.state = ConfigState::KeptOld;
     status.daemon.config.error = Some("line 3: unknown key \"commnad\"\n  did you mean \"command\"?".to_owned());
-    let told = shown(&lines(&status, Detail::Usual, usize::MAX));
+    let told = shown(&lines(&status, StatusDetail::Usual, usize::MAX));
     assert!(told.contains("is not in effect, the one before it is: line 3: unknown key"), "{told}");
     assert!(told.contains("no servers yet; next: prism add"), "{told}");
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Holdings, Stage, Wire, fits, full};
+use super::{LinkHoldings, Stage, UpstreamKind, fits, full};
 
 impl Stage {
     pub(super) fn expect(&mut self, who: &str, what: &str) {
@@ -69,11 +69,11 @@ impl Stage {
             self.act();
         }
         self.pass(Duration::from_secs(30 * 60));
-        assert_eq!(self.link.holdings(), Holdings::default(), "nothing is left");
+        assert_eq!(self.link.holdings(), LinkHoldings::default(), "nothing is left");
         assert_eq!(self.link.poll_timeout(), None, "and nothing to wait for");
         assert!(self.streams.is_empty() && !self.link.is_parked(self.now));
         // Over HTTP there is nothing to stop where the server was out of reach.
-        assert!(self.child.is_none() || self.settings.wire == Wire::Http);
+        assert!(self.child.is_none() || self.settings.wire == UpstreamKind::Http);
     }
 
     pub(super) fn all_is_said(&self) {

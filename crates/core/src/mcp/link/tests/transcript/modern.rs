@@ -9,23 +9,26 @@
 use super::{CAPABILITIES, Stage, full, message};
 use crate::{
     mcp::{
-        Accepts, Ask,
+        AcceptedFormats, ModernCall,
         hello::OWN_INFO,
-        level::Level,
+        level::LogLevel,
         link::read_state,
-        modern::{self, Filter, Header, Headers},
+        modern::{self, ListenFilter, RoutingHeader, RoutingHeaders},
     },
-    wire::{Kind, Message},
+    wire::{Message, MessageKind},
 };
 
 impl Stage {
     pub(super) fn modern_client(&mut self, handle: &str, how: &str, text: &str) {
         let message = message(text);
-        let Kind::Request(method) = message.kind() else { panic!("{:?}: no request", self.line) };
+        let MessageKind::Request(method) = message.kind() else { panic!("{:?}: no request", self.line) };
         let name = message.string(message.params().name.or(message.params().uri)).unwrap_or_default();
         let named = message.method().unwrap();
-        let headers =
-            Headers { version: Header::Once(modern::VERSION), method: Header::Once(&named), name: Header::Once(&name) };
+        let headers = RoutingHeaders {
+            version: RoutingHeader::Once(modern::VERSION),
+            method: RoutingHeader::Once(&named),
+            name: RoutingHeader::Once(&name),
+        };
         let envelope = match modern::check(&message, method, &headers) {
             Ok(envelope) => envelope,
             Err(unfit) => return self.hear(handle, format!("unfit {unfit:?}")),
@@ -33,7 +36,9 @@ impl Stage {
         let says = |word: &str| how.split(' ').any(|said| said == word);
         let (by_method, json) = (says("named"), !says("events"));
         if named == "subscriptions/listen" {
-            let Some(wanted) = Filter::read(&message) else { return self.hear(handle, "unfit filter".to_owned()) };
+            let Some(wanted) = ListenFilter::read(&message) else {
+                return self.hear(handle, "unfit filter".to_owned());
+            };
             match self.link.attend(&message, wanted, by_method, None, self.now) {
                 Ok(stream) => drop(self.streams.insert(stream, (handle.to_owned(), None))),
                 Err(refusal) => self.refused(handle, refusal),
@@ -45,12 +50,12 @@ impl Stage {
         let state = message.string(message.params().request_state);
         let resumes = state.as_deref().and_then(read_state).filter(|(link, _)| *link == self.settings.number);
         self.tickets += 1;
-        let ask = Ask {
+        let ask = ModernCall {
             envelope,
             headers,
             names: None,
             fetch: says("fetch"),
-            accepts: Accepts { json, events: !says("json"), by_method },
+            accepts: AcceptedFormats { json, events: !says("json"), by_method },
             // Digits in the base of sixteen, too: a transcript can name it.
             ticket: u128::from_str_radix(&self.tickets.to_string(), 16).unwrap(),
             resumes: resumes.map(|(_, ticket)| ticket),
@@ -79,7 +84,7 @@ impl Stage {
 
     /// The child has read a listen of the link's own.
     pub(super) fn listens_at(&mut self, id: u64, message: &Message) {
-        let wanted = Filter::read(message).expect("a listen says what it wants");
+        let wanted = ListenFilter::read(message).expect("a listen says what it wants");
         self.union = Some((id, wanted.to_json()));
         self.names.insert("union".to_owned(), id.to_string());
     }
@@ -115,7 +120,7 @@ fn envelope(words: &str) -> String {
     for word in words.split(' ').filter(|word| !word.is_empty()) {
         match word {
             _ if word.starts_with('{') => capabilities = word,
-            _ if Level::named(word).is_some() => {
+            _ if LogLevel::named(word).is_some() => {
                 level = format!(r#","io.modelcontextprotocol/logLevel":"{word}""#);
             }
             "prism" => info = format!(r#","io.modelcontextprotocol/clientInfo":{OWN_INFO}"#),

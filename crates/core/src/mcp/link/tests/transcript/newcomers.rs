@@ -4,7 +4,7 @@ use bytes::Bytes;
 
 use super::{Stage, full, hello};
 use crate::{
-    mcp::{Accepts, Hello, Names, Part, link::SessionKey, replay::What},
+    mcp::{AcceptedFormats, ClientHello, HubPart, MemberNames, link::SessionKey, replay::ReplayKind},
     wire::Message,
 };
 
@@ -13,15 +13,15 @@ struct Newcomer {
     label: String,
     key: SessionKey,
     message: Message,
-    hello: Hello,
+    hello: ClientHello,
     by_method: bool,
-    part: Option<Part>,
+    part: Option<HubPart>,
 }
 
 impl Stage {
     pub(super) fn open(&mut self, words: &str) {
         let Newcomer { label, key, message, hello, by_method, part } = self.newcomer(words);
-        let accepts = Accepts { json: true, events: true, by_method };
+        let accepts = AcceptedFormats { json: true, events: true, by_method };
         match self.link.open(key, hello, message, accepts, part, self.now) {
             Ok(id) => self.await_answer(id, &label, Some(key), "0"),
             Err(refusal) => self.refused(&label, refusal),
@@ -36,8 +36,8 @@ impl Stage {
     pub(super) fn relay(&mut self, words: &str) {
         let (label, text) = words.split_once(' ').unwrap();
         let (what, text) = match text.split_once(' ').and_then(|(number, text)| Some((number.parse().ok()?, text))) {
-            Some((number, text)) => (What::Question(number), text),
-            None => (What::Message, text),
+            Some((number, text)) => (ReplayKind::Question(number), text),
+            None => (ReplayKind::Message, text),
         };
         let text = Bytes::from(full(text));
         self.link.relay(self.sessions[label], &text, what, self.now);
@@ -69,8 +69,8 @@ impl Stage {
         let key = SessionKey(self.sessions.len() as u128 + 1);
         self.sessions.insert(label.to_owned(), key);
         self.hellos.insert(key, hello.clone());
-        let names = Some(Names::new("d", &[]));
-        let part = Part { home: key, number, names, tells_of_lists: self.settings.alone, numbers_from: 0 };
+        let names = Some(MemberNames::new("d", &[]));
+        let part = HubPart { home: key, number, names, tells_of_lists: self.settings.alone, numbers_from: 0 };
         let part = (number > 0).then_some(part);
         Newcomer { label: label.to_owned(), key, message, hello, by_method, part }
     }

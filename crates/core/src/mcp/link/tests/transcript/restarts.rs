@@ -1,7 +1,7 @@
 //! The end of a daemon, and the next one: what was saved is all that the new link knows.
 
 use super::Stage;
-use crate::mcp::{Fault, Kept, Link, link::SessionKey};
+use crate::mcp::{CallFault, Link, SessionSnapshot, link::SessionKey};
 
 /// Where the numbers of streams and questions go on, in place of a random one.
 const NUMBERS_FROM: u32 = 500;
@@ -14,17 +14,17 @@ impl Stage {
     }
 
     /// As the store does it.
-    fn note(&mut self, key: SessionKey, new: Kept) {
+    fn note(&mut self, key: SessionKey, new: SessionSnapshot) {
         let saved = self.saved.entry(key).or_default();
         let mut events = std::mem::take(&mut saved.events);
         events.retain(|(id, _)| id.stream != 0 || id.event >= new.oldest);
         events.extend(new.events);
         events.sort_by_key(|(id, _)| (id.stream, id.event));
-        *saved = Kept { events, ..new };
+        *saved = SessionSnapshot { events, ..new };
     }
 
     pub(super) fn restart(&mut self) {
-        let kept = self.link.shut_down(Fault::Stopping, self.now);
+        let kept = self.link.shut_down(CallFault::Stopping, self.now);
         self.act();
         for (key, kept) in kept {
             self.note(key, kept);

@@ -76,11 +76,11 @@ async fn another_work_tree_than_the_own_is_not_touched() {
 async fn what_lies_above_the_granted_folder_is_not_found() {
     let shop = Shop::begun(true);
     fs::create_dir(shop.path("sub")).unwrap();
-    let order = Order {
-        verb: Action::named("git_status").unwrap(),
+    let order = VerbOrder {
+        verb: VerbSpec::named("git_status").unwrap(),
         args: serde_json::Map::new(),
-        roots: vec![policy::Root::new(shop.path("sub").to_str().unwrap()).unwrap()],
-        holder: Holder { id: 7, name: "seven".to_owned(), ..Holder::default() },
+        roots: vec![policy::GrantRoot::new(shop.path("sub").to_str().unwrap()).unwrap()],
+        holder: GrantHolder { id: 7, name: "seven".to_owned(), ..GrantHolder::default() },
     };
     assert_eq!(shop.runtime.prepare(order).await.unwrap_err().code, Code::NotFound);
 }
@@ -115,11 +115,11 @@ async fn linked_work_trees_and_submodules_are_served_where_all_of_them_is_grante
     let commit = shop.run("git_commit", json!({ "cwd": "linked", "message": "B" })).await.unwrap();
     assert_eq!(shop.git_in(&main, &["rev-parse", "linked"]).trim(), commit["commit"].as_str().unwrap());
     // Only the linked one is granted: its repository is not.
-    let order = Order {
-        verb: Action::named("git_status").unwrap(),
+    let order = VerbOrder {
+        verb: VerbSpec::named("git_status").unwrap(),
         args: serde_json::Map::new(),
-        roots: vec![policy::Root::new(shop.path("linked").to_str().unwrap()).unwrap()],
-        holder: Holder { id: 7, name: "seven".to_owned(), ..Holder::default() },
+        roots: vec![policy::GrantRoot::new(shop.path("linked").to_str().unwrap()).unwrap()],
+        holder: GrantHolder { id: 7, name: "seven".to_owned(), ..GrantHolder::default() },
     };
     assert_eq!(shop.runtime.prepare(order).await.unwrap_err().code, Code::OutsideRoot);
 
@@ -146,8 +146,14 @@ async fn a_repository_of_another_users_is_refused() {
 async fn a_work_tree_around_prisms_own_folder_is_refused() {
     let shop = Shop::begun(true);
     fs::create_dir(shop.path("prism")).unwrap();
-    let owner = Owner::this_process(&shop.path("owner"));
+    let owner = OwnerDaemon::this_process(&shop.path("owner"));
     let (env, closed) = (environment(&shop.home), vec![shop.path("prism")]);
-    let runtime = Runtime::new(Surroundings { env, owner, closed, unsaved: None, settings: Settings::default() });
+    let runtime = BuiltinEditor::new(EditorEnvironment {
+        env,
+        owner,
+        closed,
+        unsaved: None,
+        settings: EditorSettings::default(),
+    });
     refused_everywhere(&Shop { runtime, ..shop }, ".", Code::OutsideRoot).await;
 }
