@@ -3,7 +3,7 @@
 use ring::digest::{Context, SHA256};
 
 /// SHA-256 over parts, none of which can be taken for a piece of its neighbour.
-pub fn sha256(parts: &[&[u8]]) -> [u8; 32] {
+pub(crate) fn sha256(parts: &[&[u8]]) -> [u8; 32] {
     let mut context = Context::new(&SHA256);
     for part in parts {
         context.update(&(part.len() as u64).to_be_bytes());

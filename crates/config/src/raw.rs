@@ -208,6 +208,9 @@ fn distance(a: &str, b: &str) -> usize {
 
 // === impl Raw ===
 
+/// A server as it is written: its name, the word that it stands below, and its table.
+type WrittenServer<'a> = (&'a Spanned<String>, ServerTable, &'a RawDestination);
+
 impl RawConfig {
     /// Parses the text of a `prism.toml`: its syntax and its keys, not yet its values.
     pub fn parse(path: &Path, text: &str) -> Result<Self, ConfigError> {
@@ -315,7 +318,7 @@ impl RawConfig {
     }
 
     /// Returns the servers of both words, which are one set.
-    fn servers(&self) -> Result<Vec<(&Spanned<String>, ServerTable, &RawDestination)>, ConfigError> {
+    fn servers(&self) -> Result<Vec<WrittenServer<'_>>, ConfigError> {
         let both = self.server.keys().find_map(|new| Some((new, self.destination.get_key_value(new)?.0)));
         if let Some((new, old)) = both {
             let mut places = [(new.span(), ServerTable::Server), (old.span(), ServerTable::Destination)];

@@ -20,11 +20,11 @@ pub enum ConfigLanguage {
 }
 
 /// Where servers stand in a file: the names that lead there.
-pub type Container = Vec<String>;
+pub(crate) type Container = Vec<String>;
 
 /// One entry of a file.
 #[derive(Clone, Debug, PartialEq)]
-pub struct ServerEntry {
+pub(crate) struct ServerEntry {
     pub name: String,
     pub value: Value,
 }

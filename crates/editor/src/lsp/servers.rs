@@ -45,21 +45,21 @@ use crate::{
 
 /// The language servers. One for the runtime; a copy is the same one.
 #[derive(Clone, Debug)]
-pub(crate) struct LanguageServers(Arc<ServerTable>);
+pub(crate) struct LanguageServers(Arc<LanguageServerTable>);
 
-struct ServerTable {
+struct LanguageServerTable {
     env: BTreeMap<OsString, OsString>,
     owner: OwnerDaemon,
     settings: EditorSettings,
     happenings: Happenings,
     is_attended: AtomicBool,
-    slots: Mutex<BTreeMap<ServerKey, ServerSlot>>,
+    slots: Mutex<BTreeMap<LanguageServerKey, ServerSlot>>,
     proofs: Proofs,
 }
 
 /// What a server is for.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct ServerKey {
+pub(crate) struct LanguageServerKey {
     pub(crate) folder: PathBuf,
     pub(crate) command: Vec<String>,
 }
@@ -67,7 +67,7 @@ pub(crate) struct ServerKey {
 /// Which server is wanted.
 #[derive(Clone, Debug)]
 pub(crate) struct WantedServer {
-    pub(crate) key: ServerKey,
+    pub(crate) key: LanguageServerKey,
     pub(crate) kind: &'static ServerKind,
     /// LSP's name of the language that it is wanted for.
     pub(crate) language: &'static str,
@@ -102,7 +102,7 @@ impl LanguageServers {
         happenings: Happenings,
     ) -> Self {
         let (is_attended, slots, proofs) = (AtomicBool::new(false), Mutex::default(), Proofs::default());
-        Self(Arc::new(ServerTable { env, owner, settings, happenings, is_attended, slots, proofs }))
+        Self(Arc::new(LanguageServerTable { env, owner, settings, happenings, is_attended, slots, proofs }))
     }
 
     /// Has servers hear of what happens, from the first that is needed on.
@@ -176,7 +176,7 @@ impl LanguageServers {
 
     /// Starts one. The table stays locked for the milliseconds that this takes, so that nobody starts the same twice. Blocks.
     fn start(&self, context: &LspContext, wanted: &WantedServer) -> Result<StartAttempt, Refusal> {
-        let ServerTable { settings, happenings, .. } = &*self.0;
+        let LanguageServerTable { settings, happenings, .. } = &*self.0;
         let WantedServer { key, kind, language, reach } = wanted;
         // Before it is started, so that it is told of all that changes after it has looked; and before the table is locked,
         // as a large project takes a while.
@@ -250,7 +250,7 @@ impl LanguageServers {
     }
 
     /// The one place where a server's process begins: in a group of its own, without secrets, and behind the fence.
-    fn spawn(&self, key: &ServerKey, kind: &ServerKind, around: &ChildFence) -> Result<Child, SpawnError> {
+    fn spawn(&self, key: &LanguageServerKey, kind: &ServerKind, around: &ChildFence) -> Result<Child, SpawnError> {
         let (env, fence) = (self.env_of(kind, &key.folder, around), around.fence.as_ref());
         let cgroup = around.limits.cgroup();
         let spec = ChildSpec { command: &key.command, env: &env, cwd: Some(&key.folder), cgroup, fence };
@@ -268,7 +268,7 @@ impl LanguageServers {
     }
 
     /// Those that run.
-    pub(crate) fn running(&self) -> Vec<(ServerKey, &'static ServerKind, Arc<LspClient>)> {
+    pub(crate) fn running(&self) -> Vec<(LanguageServerKey, &'static ServerKind, Arc<LspClient>)> {
         let slots = self.slots();
         let running = slots.iter().filter_map(|(key, slot)| Some((key.clone(), slot.wanted.kind, slot.running()?)));
         running.collect()
@@ -287,7 +287,11 @@ impl LanguageServers {
     }
 
     /// Stops those of a language, or of all, within some folders, and forgets how often they have failed. Returns which.
-    pub(crate) async fn stop(&self, language: Option<&str>, is_within: impl Fn(&Path) -> bool) -> Vec<ServerKey> {
+    pub(crate) async fn stop(
+        &self,
+        language: Option<&str>,
+        is_within: impl Fn(&Path) -> bool,
+    ) -> Vec<LanguageServerKey> {
         let (mut keys, mut stopping) = (Vec::new(), Vec::new());
         for (key, slot) in self.slots().iter_mut() {
             if is_within(&key.folder) && language.is_none_or(|language| slot.languages.contains(language)) {
@@ -300,7 +304,7 @@ impl LanguageServers {
     }
 
     /// Starts some again that were stopped. Why one does not start, the list tells.
-    pub(crate) async fn start_again(&self, context: &LspContext, keys: Vec<ServerKey>) {
+    pub(crate) async fn start_again(&self, context: &LspContext, keys: Vec<LanguageServerKey>) {
         for key in keys {
             let wanted = self.slots().get(&key).map(|slot| slot.wanted.clone());
             if let Some(wanted) = wanted {
@@ -349,13 +353,13 @@ impl LanguageServers {
         above.filter_map(|(_, slot)| slot.running()).for_each(|client| act(&client));
     }
 
-    fn slots(&self) -> MutexGuard<'_, BTreeMap<ServerKey, ServerSlot>> {
+    fn slots(&self) -> MutexGuard<'_, BTreeMap<LanguageServerKey, ServerSlot>> {
         // Each change of the table is whole, whatever became of who made it.
         self.0.slots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl std::fmt::Debug for ServerTable {
+impl std::fmt::Debug for LanguageServerTable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Servers").finish_non_exhaustive()
     }
@@ -369,7 +373,7 @@ enum ServerVacancy {
     None,
 }
 
-fn make_place(slots: &mut BTreeMap<ServerKey, ServerSlot>, wanted: &ServerKey) -> ServerVacancy {
+fn make_place(slots: &mut BTreeMap<LanguageServerKey, ServerSlot>, wanted: &LanguageServerKey) -> ServerVacancy {
     if slots.len() > MAX_SLOTS {
         slots.retain(|key, slot| key == wanted || slot.failures > 0 || slot.client.is_some());
     }

@@ -20,7 +20,7 @@ use super::{
     message::NO_SUCH_METHOD,
     outside::OutsideChanges,
     project, project_trust,
-    servers::{ServerKey, WantedServer},
+    servers::{LanguageServerKey, WantedServer},
     uri,
 };
 use crate::{
@@ -85,7 +85,7 @@ impl Site {
         let reach = project::root_of(buffer.path(), &context.roots).ok_or_else(outside)?;
         let folder = project::of(buffer.path(), catalogue::marks(language), &context.roots).ok_or_else(outside)?;
         let choice = context.state.servers.choose(&context, language, &reach, &folder)?;
-        let (key, kind) = (ServerKey { folder, command: choice.command }, choice.kind);
+        let (key, kind) = (LanguageServerKey { folder, command: choice.command }, choice.kind);
         let wanted = WantedServer { key, kind, language: language.id(), reach };
         Ok(Self { buffer, kind, language, wanted, context })
     }

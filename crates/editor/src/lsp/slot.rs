@@ -14,7 +14,7 @@ use super::{
     client::LspClient,
     conversation::brief,
     known::ServerPhase,
-    servers::{ServerKey, WantedServer},
+    servers::{LanguageServerKey, WantedServer},
 };
 use crate::run::fence::FenceReport;
 
@@ -103,7 +103,7 @@ impl ServerSlot {
         self.client.clone()
     }
 
-    pub(super) fn to_json(&self, key: &ServerKey, language: &str) -> Value {
+    pub(super) fn to_json(&self, key: &LanguageServerKey, language: &str) -> Value {
         let running = self.running();
         let (state, busy) = match &running {
             Some(client) => client.known.read(|facts| match (&facts.phase, facts.busy_with()) {

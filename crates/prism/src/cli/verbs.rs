@@ -70,7 +70,7 @@ pub(super) struct Answered<T> {
 /// What a verb answers with: the result, or one row after the other.
 pub(super) enum VerbReply<T> {
     Result(T),
-    Rows(EventFeed),
+    Rows(Box<EventFeed>),
 }
 
 /// Events that come as they happen.
@@ -188,7 +188,7 @@ impl MeshClient {
         let response = self.send(Method::POST, &format!("/prism/mesh/{}", verb.name()), body).await?;
         match reading::content(response.headers()) {
             ResponseContent::Events => {
-                Ok(VerbReply::Rows(EventFeed(EventReader::new(response.into_body(), MAX_ANSWER_BYTES))))
+                Ok(VerbReply::Rows(Box::new(EventFeed(EventReader::new(response.into_body(), MAX_ANSWER_BYTES)))))
             }
             _ => result(response).await.map(VerbReply::Result),
         }

@@ -127,7 +127,7 @@ pub(super) fn cycles(tree: &Tree) -> Vec<Finding> {
             let named = named_rooms(file).into_iter().filter_map(|name| rooms.get(name.as_str()).copied());
             needs.entry(room).or_default().extend(named.filter(|name| name != room));
         }
-        for (room, _) in &needs {
+        for room in needs.keys() {
             let around = reached(&needs, room);
             // Told once for each knot, at its first room.
             let knot: Vec<&str> =
