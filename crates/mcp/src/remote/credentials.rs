@@ -7,7 +7,7 @@
 use std::pin::Pin;
 
 use hyper::{
-    HeaderMap, StatusCode,
+    HeaderMap,
     header::{HeaderValue, WWW_AUTHENTICATE},
 };
 
@@ -46,10 +46,9 @@ pub enum AfterRefusal {
 
 impl CredentialsRefusal {
     /// Reads it off the head of a response; `None` if it is no refusal that other credentials could help.
-    pub(super) fn read(status: StatusCode, head: &HeaderMap, offered: HeaderMap) -> Option<Self> {
+    pub(super) fn read(status: u16, head: &HeaderMap, offered: HeaderMap) -> Option<Self> {
         let challenges: Vec<HeaderValue> = head.get_all(WWW_AUTHENTICATE).iter().cloned().collect();
-        let can_help =
-            status == StatusCode::UNAUTHORIZED || (status == StatusCode::FORBIDDEN && !challenges.is_empty());
-        can_help.then(|| Self { status: status.as_u16(), challenges, offered })
+        let can_help = status == 401 || (status == 403 && !challenges.is_empty());
+        can_help.then(|| Self { status, challenges, offered })
     }
 }

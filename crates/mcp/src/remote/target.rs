@@ -217,7 +217,7 @@ impl RemoteTarget {
     /// Whether a response that says no is worth another try.
     async fn has_better(&self, offered: HeaderMap, response: &Response<PooledBody>) -> bool {
         let Some(credentials) = self.credentials.get() else { return false };
-        match CredentialsRefusal::read(response.status(), response.headers(), offered) {
+        match CredentialsRefusal::read(response.status().as_u16(), response.headers(), offered) {
             Some(refusal) => credentials.refused(&refusal).await == AfterRefusal::TryAgain,
             None => false,
         }

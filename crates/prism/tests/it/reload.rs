@@ -225,7 +225,7 @@ async fn a_server_that_is_added_to_a_running_daemon_is_there_at_once() {
     assert_eq!(daemon.client_at("/late/mcp").initialize().await.text("echo", json!({"text": "x"})).await, "x");
 }
 
-// Issue 19, item 4: `[destination.NAME]` goes on working, beside `[server.NAME]`.
+// `[destination.NAME]` goes on working, beside `[server.NAME]`.
 #[tokio::test]
 async fn servers_by_both_words_in_one_file_are_served_and_another_word_is_no_other_server() {
     let (old, new) = (destination("old", &[], ""), destination("new", &[], "").replace("[destination.", "[server."));

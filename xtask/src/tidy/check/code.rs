@@ -4,7 +4,7 @@ use super::{
     super::{
         Finding,
         source::{closing, words},
-        tree::Tree,
+        tree::{File, Tree},
     },
     error, manifest_lines, places, shipped_words,
 };
@@ -60,13 +60,15 @@ pub(super) fn api_dependencies(tree: &Tree) -> Vec<Finding> {
 
 /// Members that are looked up by name, as in `answer["status"]`, where everything has a type.
 pub(super) fn lookups(tree: &Tree) -> Vec<Finding> {
-    const TYPED: [&str; 3] = ["cli", "console", "gate"];
-    let is_typed = |path: &str| {
-        let mut parts = path.trim_end_matches(".rs").split('/');
-        path.starts_with("crates/prism/") && parts.any(|part| TYPED.contains(&part)) || path.starts_with("crates/gate/")
+    // What editors say and verbs answer is still read by name: those shapes are the editor's (`crates/editor/src/protocol`).
+    const UNTYPED: [&str; 2] = ["crates/gate/src/router", "crates/gate/src/grant_server"];
+    const TYPED: [&str; 3] = ["crates/prism/src/cli", "crates/daemon/src/console", "crates/daemon/src/serve/console"];
+    let is_typed = |file: &File| {
+        TYPED.iter().any(|room| file.belongs_to(room))
+            || (file.path.starts_with("crates/gate/") && !UNTYPED.iter().any(|room| file.belongs_to(room)))
     };
     let mut findings = Vec::new();
-    for file in tree.shipped().filter(|file| is_typed(&file.path)) {
+    for file in tree.shipped().filter(|file| is_typed(file)) {
         for (at, _) in file.bare.match_indices("[\"").filter(|(at, _)| !file.in_test(*at)) {
             let name = file.bare[at + 2..].split('"').next().unwrap_or_default();
             let is_looked_up = file.bare[..at].ends_with(|last: char| last.is_alphanumeric() || "_])".contains(last))

@@ -16,22 +16,24 @@ use super::{
 const HOUSE: [(&str, &[&str]); 15] = [
     ("core", &[]),
     ("os", &["core"]),
+    ("api", &["core"]),
     ("store", &["core"]),
     ("config", &["core", "os"]),
-    ("telemetry", &["core", "os", "config"]),
+    ("telemetry", &["core", "api", "os", "config"]),
     ("mcp", &["core"]),
     ("editor", &["core", "os"]),
     ("install", &["os", "config"]),
-    ("workspace", &["core", "os", "store", "mcp"]),
+    ("workspace", &["core", "api", "os", "store", "mcp"]),
     // A server in a sandbox lives in the editor's quarters.
-    ("bridge", &["core", "os", "store", "config", "telemetry", "mcp", "editor"]),
+    ("bridge", &["core", "api", "os", "store", "config", "telemetry", "mcp", "editor"]),
     // It hears which clients' streams are open, and rings on them.
-    ("mesh", &["core", "os", "store", "config", "telemetry", "mcp", "bridge"]),
-    ("gate", &["core", "os", "store", "config", "telemetry", "mcp", "editor"]),
+    ("mesh", &["core", "api", "os", "store", "config", "telemetry", "mcp", "bridge"]),
+    ("gate", &["core", "api", "os", "store", "config", "telemetry", "mcp", "editor"]),
     (
         "daemon",
         &[
             "core",
+            "api",
             "os",
             "store",
             "config",
@@ -49,6 +51,7 @@ const HOUSE: [(&str, &[&str]); 15] = [
         "prism",
         &[
             "core",
+            "api",
             "os",
             "store",
             "config",
@@ -62,7 +65,6 @@ const HOUSE: [(&str, &[&str]); 15] = [
             "daemon",
         ],
     ),
-    ("api", &["core"]),
 ];
 
 /// Crates of others that a crate of ours has no business with, whatever its reasons.
