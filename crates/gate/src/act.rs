@@ -3,17 +3,14 @@
 use std::{
     future::pending,
     pin::Pin,
-    sync::{
-        Arc,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
 use prism_api::shown::{ShownAction, ShownPlain, ShownStep};
 use prism_core::policy::{
     self, Code, Decision, Effect, GrantScope, Refusal, Risk, VerbSpec, decide,
-    person::{AskedUnder, CallPatience, PersonVerdict, ServerQuestion},
+    person::{AskedUnder, CallPatience, PersonQuestion, PersonVerdict},
 };
 use prism_editor::{EditorEvent, GrantHolder, ProgressSink, VerbOrder, edit_bytes};
 use prism_os::sandbox::NetworkAccess;
@@ -25,6 +22,7 @@ use super::{
     Gate, GateError,
     live::{ActionRecord, GrantEnd, GrantLease},
     paper::{AuditSubject, in_short, with},
+    router::RoutedVerb,
     secret::hash,
 };
 
@@ -63,18 +61,8 @@ impl Gate {
         let verb = asked.as_ref().map_or(name, |action| action.verb).to_owned();
         let args = Value::Object(args);
         let live = &held.live;
-        let begun = AtomicU64::new(0);
         let result = match asked {
-            Ok(action) => tokio::select! {
-                // First: what is over does nothing more.
-                biased;
-                // What it was at is dropped, and with it every process that it had started.
-                ended = held.ended() => {
-                    self.came_to(held, &verb, &begun, &format!("error: {}", ended.name()));
-                    Err(over(ended))
-                }
-                result = self.act_as(held, action, &args, &begun, waiter) => result,
-            },
+            Ok(action) => self.act_as(held, action, &args, waiter).await,
             Err(why) => Err(self.refused(held, &verb, &args, Refusal::new(Code::UnknownAction, why))),
         };
         let now = self.clock.now();
@@ -101,9 +89,43 @@ impl Gate {
         held: &GrantLease,
         action: &'static VerbSpec,
         args: &Value,
-        begun: &AtomicU64,
         mut waiter: ActionWaiter<'_>,
     ) -> Result<Value, GateError> {
+        let prepared = tokio::select! {
+            // First: what is over does nothing more.
+            biased;
+            ended = held.ended() => return Err(over(ended)),
+            prepared = self.allowed(held, action, args, &mut waiter) => prepared?,
+        };
+        // Waited for even if the grant ends meanwhile: the line may be on disk already, and what came of it has to follow.
+        let begun = self.record(AuditSubject::holder(&held.live), action.verb, args, "allowed").await?;
+        // No action waits without a deadline. Dropped, it ends what it has started.
+        let deadline = prepared.deadline();
+        let result = tokio::select! {
+            biased;
+            ended = held.ended() => Err(over(ended)),
+            result = timeout(deadline, prepared.run(waiter.progress)) => {
+                result.unwrap_or_else(|_| Err(late(action, deadline))).map_err(GateError::from)
+            }
+        };
+        let told = result.as_ref().map_or_else(|trouble| format!("error: {}", trouble.code), |_| "ok".to_owned());
+        self.record_behind(
+            AuditSubject { of: Some(begun), ..AuditSubject::holder(&held.live) },
+            action.verb,
+            &json!({}),
+            &told,
+        );
+        result
+    }
+
+    /// Opens what an action is about, and returns once it may be done: decided, weighed, and shown to the person if it must be.
+    async fn allowed(
+        &self,
+        held: &GrantLease,
+        action: &'static VerbSpec,
+        args: &Value,
+        waiter: &mut ActionWaiter<'_>,
+    ) -> Result<RoutedVerb, GateError> {
         let live = &held.live;
         let Value::Object(members) = args else { return Err(GateError::bad("args is an object")) };
         let now = self.clock.now();
@@ -117,7 +139,7 @@ impl Gate {
             Decision::Allow => lacks.is_some() && action.risk == Risk::Runs,
         };
         if let Some(lacks) = &lacks {
-            self.ask_for_servers(held, action, args, lacks, &mut waiter).await?;
+            self.ask_for_servers(held, action, args, lacks, waiter).await?;
         }
         let network =
             if live.grant.scopes.has(GrantScope::AllNetwork) { NetworkAccess::All } else { NetworkAccess::Own };
@@ -138,17 +160,10 @@ impl Gate {
             let shown = serde_json::to_value(shown).unwrap_or_default();
             because.extend(lacks.iter().flat_map(|lacks| open_without(lacks)));
             let shown = json!(ShownAction { action: action.verb.to_owned(), shown, because });
-            self.shown_to_person(held, action, args, shown, &mut waiter).await?;
+            self.shown_to_person(held, action, args, shown, waiter).await?;
             live.has_seen(policy::seen_of(effects.as_deref().unwrap_or_default()));
         }
-        begun.store(self.record(AuditSubject::holder(live), action.verb, args, "allowed").await?, Ordering::Relaxed);
-        // No action waits without a deadline. Dropped, it ends what it has started.
-        let deadline = prepared.deadline();
-        let result = timeout(deadline, prepared.run(waiter.progress)).await;
-        let result = result.unwrap_or_else(|_| Err(late(action, deadline))).map_err(GateError::from);
-        let told = result.as_ref().map_or_else(|trouble| format!("error: {}", trouble.code), |_| "ok".to_owned());
-        self.came_to(held, action.verb, begun, &told);
-        result
+        Ok(prepared)
     }
 
     /// Has a person allow it, as it is shown.
@@ -168,7 +183,7 @@ impl Gate {
             CallPatience::Short => settings.gate.call_wait.min(settings.gate.confirm_within),
         };
         let agent = live.agent.clone();
-        let question = ServerQuestion {
+        let question = PersonQuestion {
             kind: "action",
             grant: Some(live.id),
             agent,
@@ -244,14 +259,6 @@ impl Gate {
     ) -> Result<Vec<String>, Refusal> {
         let live = &held.live;
         policy::weigh(action, effects, live.grant.confirms_changes, |seen| live.take_seen(seen))
-    }
-
-    /// Writes down what came of an action that had begun.
-    fn came_to(&self, held: &GrantLease, verb: &str, begun: &AtomicU64, result: &str) {
-        let of = Some(begun.load(Ordering::Relaxed)).filter(|seq| *seq > 0);
-        if of.is_some() {
-            self.record_behind(AuditSubject { of, ..AuditSubject::holder(&held.live) }, verb, &json!({}), result);
-        }
     }
 
     fn refused(&self, held: &GrantLease, verb: &str, args: &Value, refusal: Refusal) -> GateError {

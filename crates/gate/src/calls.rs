@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use prism_core::policy::person::{Eventually, Person, PersonVerdict, ServerQuestion};
+use prism_core::policy::person::{Eventually, Person, PersonQuestion, PersonVerdict};
 use serde_json::Value;
 use tokio::sync::broadcast::error::RecvError;
 use uuid::Uuid;
@@ -13,7 +13,7 @@ use super::{Gate, paper::AuditSubject};
 const ACTION: &str = "tools/call";
 
 impl Person for Gate {
-    fn ask(&self, question: ServerQuestion) -> Eventually<'_, Result<PersonVerdict, String>> {
+    fn ask(&self, question: PersonQuestion) -> Eventually<'_, Result<PersonVerdict, String>> {
         Box::pin(async move { self.ask_person(question).await.map_err(|trouble| trouble.message) })
     }
 

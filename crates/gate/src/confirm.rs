@@ -10,7 +10,7 @@ use prism_core::{
     Time,
     policy::{
         ConfirmationState,
-        person::{PersonVerdict, ServerQuestion},
+        person::{PersonQuestion, PersonVerdict},
     },
 };
 use prism_store::gate::{self as kept, ConfirmationRow};
@@ -55,7 +55,7 @@ struct ConfirmWait {
 
 impl Gate {
     /// Asks the person, or uses what they said before of the very same thing.
-    pub async fn ask_person(&self, question: ServerQuestion) -> Result<PersonVerdict, GateError> {
+    pub async fn ask_person(&self, question: PersonQuestion) -> Result<PersonVerdict, GateError> {
         let now = self.clock.now();
         let digest = question.digest;
         if self.store.use_approval(digest, now.0).await?.is_some() {

@@ -10,7 +10,7 @@ use prism_api::{
 };
 use prism_core::policy::{
     GrantLimits,
-    person::{AskedUnder, Person, PersonVerdict, ServerQuestion},
+    person::{AskedUnder, Person, PersonQuestion, PersonVerdict},
 };
 use prism_editor::{ActionPreview, EditorEnvironment, GivenCommand, ProgressSink, Script};
 use prism_os::census::OwnerDaemon;
@@ -365,9 +365,9 @@ async fn who_leaves_takes_the_question_back() {
     assert_eq!(world.say(&view, true).await.unwrap_err().code, "not_waiting");
 }
 
-fn question(digest: u8, wait: Duration) -> ServerQuestion {
+fn question(digest: u8, wait: Duration) -> PersonQuestion {
     let (agent, digest, asked) = ("a".to_owned(), [digest; 32], AskedUnder::default());
-    ServerQuestion { kind: "tool", grant: None, agent, digest, shown: json!({}), wait, asked }
+    PersonQuestion { kind: "tool", grant: None, agent, digest, shown: json!({}), wait, asked }
 }
 
 // A late Allow still counts, once; and only for the very same thing.

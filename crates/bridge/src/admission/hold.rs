@@ -7,7 +7,7 @@ use prism_api::shown::{ShownDefinition, ShownToolCall};
 use prism_core::{
     mcp::Method,
     policy::{
-        person::{AskedUnder, CallPatience, PersonVerdict, ServerQuestion},
+        person::{AskedUnder, CallPatience, PersonQuestion, PersonVerdict},
         rules,
     },
     wire::{Message, MessageKind},
@@ -217,7 +217,7 @@ impl CallAdmission {
             return Err(answer(words::too_many()));
         };
         let wait = self.wait(patience);
-        let question = ServerQuestion {
+        let question = PersonQuestion {
             kind,
             grant: None,
             agent: self.agent(who),

@@ -15,7 +15,7 @@ pub type Eventually<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// What is asked.
 #[derive(Clone, Debug)]
-pub struct ServerQuestion {
+pub struct PersonQuestion {
     /// `action`, `tool` or `definition`.
     pub kind: &'static str,
     pub grant: Option<u128>,
@@ -58,7 +58,7 @@ pub enum CallPatience {
 pub trait Person: Send + Sync {
     /// Asks, or uses what they said before of the very same thing. Dropped, the question is taken back. An error says what
     /// is broken.
-    fn ask(&self, question: ServerQuestion) -> Eventually<'_, Result<PersonVerdict, String>>;
+    fn ask(&self, question: PersonQuestion) -> Eventually<'_, Result<PersonVerdict, String>>;
 
     /// Returns once the question is no longer open, with whether it was allowed; `None` if that is not to be known.
     fn decided(&self, question: Uuid) -> Eventually<'static, Option<bool>>;
