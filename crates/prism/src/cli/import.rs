@@ -143,7 +143,12 @@ impl ImportArgs {
                 outcomes.push(self.take_out(source, &place));
             }
         }
-        let closing = match (imported, self.surfaces.dry_run) {
+        Ok(self.surfaces.report(&outcomes, &self.closing(imported)))
+    }
+
+    /// What is said last: what to do next, and how to take it back.
+    fn closing(&self, imported: usize) -> Vec<String> {
+        match (imported, self.surfaces.dry_run) {
             (0, _) => vec!["there is nothing to import".to_owned()],
             (_, true) => Vec::new(),
             (_, false) if self.remove => {
@@ -154,8 +159,7 @@ impl ImportArgs {
                     .to_owned(),
                 "undo: prism import --undo".to_owned(),
             ],
-        };
-        Ok(self.surfaces.report(&outcomes, &closing))
+        }
     }
 
     /// Reads a surface's servers; none if it has no config.
