@@ -91,7 +91,7 @@ impl Gate {
         ActionOutcome { result, trespassed }
     }
 
-    /// What happens in the editors, for whoever asks of each whether they may hear of it (`Held::hears_of`).
+    /// What happens in the editors, for whoever asks of each whether they may hear of it (`GrantLease::hears_of`).
     pub fn happenings(&self) -> broadcast::Receiver<Arc<EditorEvent>> {
         self.runtime.listen()
     }

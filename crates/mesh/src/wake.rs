@@ -2,7 +2,7 @@
 //! when, and what its outcome means is decided in `core::mesh`.
 //!
 //! A ring carries no content: whoever hears it asks for its signals. It is not a wake either: that something took it
-//! (`Rung::Rang`) says only that the next word is the agent's. Adapters hold no lock while they ring, and each ring has a
+//! (`RingOutcome::Rang`) says only that the next word is the agent's. Adapters hold no lock while they ring, and each ring has a
 //! deadline of its own.
 
 mod acp;

@@ -1,5 +1,5 @@
 //! Requests and responses: what leaves has a deadline, what arrives is shown to whoever watches. What is asked, and
-//! what an answer means, is decided by the `Client`.
+//! what an answer means, is decided by the `McpClient`.
 
 use std::{sync::Arc, time::Duration};
 
