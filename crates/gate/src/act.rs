@@ -269,7 +269,7 @@ impl Gate {
     }
 }
 
-// === impl Waiter ===
+// === impl ActionWaiter ===
 
 impl<'a> ActionWaiter<'a> {
     /// One that hears of everything as it comes, and waits for a person as long as it takes.

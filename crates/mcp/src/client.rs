@@ -109,7 +109,7 @@ enum ResponseReading {
     },
 }
 
-// === impl Client ===
+// === impl McpClient ===
 
 impl McpClient {
     pub fn next_id(&self) -> u64 {

@@ -77,7 +77,7 @@ pub struct UnreadResponse {
     limit: usize,
 }
 
-// === impl Wire ===
+// === impl HttpEndpoint ===
 
 impl HttpEndpoint {
     /// Posts a message with the headers that fit to it.
@@ -145,7 +145,7 @@ impl HttpEndpoint {
     }
 }
 
-// === impl Reply ===
+// === impl UnreadResponse ===
 
 impl UnreadResponse {
     pub fn header(&self, name: &HeaderName) -> Option<&str> {
