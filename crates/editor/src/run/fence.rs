@@ -1,5 +1,5 @@
 //! The usual fence: what commands, builds, terminals, language servers and git may touch beside the granted folders. How the
-//! kernel is told is in `prism_os::sandbox`.
+//! kernel is told is in `prism_os::fence` and `prism_os::sandbox`.
 //!
 //! Of the system all may be read that others may read too; of the user's home folder only what toolchains keep there, file by
 //! file where a secret lies beside it (`.cargo/credentials.toml`, `.config/git/credentials`). What is written outside of the
