@@ -82,7 +82,7 @@ struct Bodies {
     unkept: usize,
 }
 
-// === impl InFlight ===
+// === impl InFlightCounter ===
 
 impl InFlightCounter {
     /// Returns how many there are.
@@ -103,7 +103,7 @@ impl Drop for InFlightGuard {
     }
 }
 
-// === impl Pending ===
+// === impl TrackedRequest ===
 
 impl TrackedRequest {
     /// When it came.
@@ -197,7 +197,7 @@ impl Drop for TrackedRequest {
     }
 }
 
-// === impl Request ===
+// === impl RequestRecord ===
 
 impl RequestRecord {
     /// Puts the record into words, on one line.

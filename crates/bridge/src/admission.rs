@@ -100,7 +100,7 @@ pub struct CallIdentity {
     pub client: String,
 }
 
-// === impl Calls ===
+// === impl CallAdmission ===
 
 impl CallAdmission {
     pub fn new(

@@ -227,7 +227,7 @@ pub(super) fn read(path: &Path) -> Result<String, ConfigError> {
     })
 }
 
-// === impl Reader ===
+// === impl ConfigReader ===
 
 impl ConfigReader {
     fn new(places: &ConfigPaths, named: ExplicitTrust) -> Self {
@@ -267,7 +267,7 @@ impl ConfigReader {
     }
 }
 
-// === impl Places ===
+// === impl ConfigPaths ===
 
 impl ConfigPaths {
     /// Returns the file that is there, or `None` when there is none and none was asked for.
@@ -316,7 +316,7 @@ fn exists(path: &Path) -> Result<bool, ConfigError> {
     path.try_exists().map_err(|source| ConfigError::Read { path: path.to_owned(), source })
 }
 
-// === impl Draft ===
+// === impl ConfigDraft ===
 
 impl ConfigDraft {
     /// Opens a file for a change, or begins one that is not there yet. A file that is broken stays as it is. If the person

@@ -164,7 +164,7 @@ pub fn is_header_value(value: &str) -> bool {
     HeaderValue::from_str(value).is_ok() && value.trim() == value
 }
 
-// === impl Http ===
+// === impl HttpConfig ===
 
 impl HttpConfig {
     /// A URL with nothing more to say about it. It is not checked.
@@ -225,7 +225,7 @@ impl HeaderError {
     }
 }
 
-// === impl Headers ===
+// === impl HeaderReader ===
 
 impl<'a> HeaderReader<'a> {
     pub(super) fn new(destination: &'a str, env: Option<&'a Env>) -> Self {

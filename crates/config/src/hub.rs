@@ -47,7 +47,7 @@ pub struct ProfileConfig {
     pub mode: Option<HubMode>,
 }
 
-// === impl Hub ===
+// === impl HubConfig ===
 
 impl Default for HubConfig {
     fn default() -> Self {

@@ -133,7 +133,7 @@ const ALLOWED: &[&str] = &[
     "PUPPETEER_EXECUTABLE_PATH",
 ];
 
-// === impl Inherit ===
+// === impl EnvInheritance ===
 
 impl EnvInheritance {
     /// Tells whether a child with this setting sees a variable of the daemon's.

@@ -371,7 +371,7 @@ impl Default for Config {
     }
 }
 
-// === impl Destination ===
+// === impl DestinationConfig ===
 
 impl DestinationConfig {
     /// A stdio destination with every setting at its default.
@@ -450,7 +450,7 @@ impl fmt::Debug for DestinationConfig {
     }
 }
 
-// === impl Process ===
+// === impl ProcessSharing ===
 
 impl ProcessSharing {
     /// Every value, in the order in which messages list them.
@@ -467,7 +467,7 @@ impl ProcessSharing {
     }
 }
 
-// === impl Sessions ===
+// === impl SessionRequirement ===
 
 impl SessionRequirement {
     /// Every value, in the order in which messages list them.
@@ -561,7 +561,7 @@ impl fmt::Display for Origin {
     }
 }
 
-// === impl Place ===
+// === impl SourceLocation ===
 
 impl SourceLocation {
     /// Characters of a line that are shown. A config that was minified into one line should not fill the screen.

@@ -286,7 +286,7 @@ fn object<'a>(
     }
 }
 
-// === impl Import ===
+// === impl McpJsonImport ===
 
 impl McpJsonImport {
     fn warn(&mut self, file: &Path, name: &str, reason: &str) {
@@ -294,7 +294,7 @@ impl McpJsonImport {
     }
 }
 
-// === impl Warning ===
+// === impl ConfigWarning ===
 
 impl fmt::Display for ConfigWarning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -302,7 +302,7 @@ impl fmt::Display for ConfigWarning {
     }
 }
 
-// === impl Scope ===
+// === impl VariableScope ===
 
 impl VariableScope<'_> {
     /// Returns the text of a value, or nothing for `null`, which is VS Code's way to say "unset".

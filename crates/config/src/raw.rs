@@ -206,7 +206,7 @@ fn distance(a: &str, b: &str) -> usize {
     last[b.len()]
 }
 
-// === impl Raw ===
+// === impl RawConfig ===
 
 /// A server as it is written: its name, the word that it stands below, and its table.
 type WrittenServer<'a> = (&'a Spanned<String>, ServerTable, &'a RawDestination);
@@ -504,7 +504,7 @@ fn misplaced(at: Origin, server: ServerKey<'_>, key: &str, problem: &str, fix: &
     ConfigError::Value { at, key, problem: problem.to_owned(), fix: fix.to_owned() }
 }
 
-// === impl Source ===
+// === impl ConfigSource ===
 
 impl ConfigSource {
     fn origin(&self, span: Range<usize>) -> Origin {

@@ -1,4 +1,5 @@
-//! What a server has in its sandbox, beside what all have there. What that is is the editor's to know (`prism_editor::Quarters`).
+//! What a server has in its sandbox, beside what all have there. What that is is the editor's to know
+//! (`prism_editor::ServerSandboxes`).
 
 use std::path::PathBuf;
 

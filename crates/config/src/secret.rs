@@ -183,7 +183,7 @@ fn without_login(word: &str) -> String {
     hidden().unwrap_or_else(|| word.to_owned())
 }
 
-// === impl Reference ===
+// === impl SecretReference ===
 
 impl SecretReference<'_> {
     /// Tells whether looking it up may take a while.

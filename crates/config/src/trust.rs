@@ -60,7 +60,7 @@ pub struct UntrustedFile {
     pub seen: Option<String>,
 }
 
-// === impl Trust ===
+// === impl TrustStore ===
 
 impl TrustStore {
     #[must_use]
@@ -164,7 +164,7 @@ pub fn name_of(path: &Path) -> PathBuf {
     folder.zip(path.file_name()).map_or(path.clone(), |(folder, name)| folder.join(name))
 }
 
-// === impl Untrusted ===
+// === impl UntrustedFile ===
 
 impl UntrustedFile {
     /// Says it in a line, without what to type.

@@ -36,7 +36,7 @@ pub(super) type Parse<T> = fn(&ConfigValue<'_>) -> Result<T, ValueProblem>;
 /// The longest duration one can write. It keeps `Instant + Duration` from overflowing everywhere else.
 pub(super) const LONGEST: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-// === impl Written ===
+// === impl ConfigValue ===
 
 impl<'a> From<&'a Value> for ConfigValue<'a> {
     fn from(value: &'a Value) -> Self {
@@ -70,7 +70,7 @@ impl ConfigValue<'_> {
     }
 }
 
-// === impl Wrong ===
+// === impl ValueProblem ===
 
 impl ValueProblem {
     /// Makes the error of it: where it stands, and the way out as one would write it there.

@@ -148,7 +148,7 @@ pub fn name(text: &str) -> Result<Name, AgentNameError> {
     if begins && goes_on && folded.len() <= MAX_NAME { Ok(folded.into()) } else { Err(AgentNameError) }
 }
 
-// === impl Mesh ===
+// === impl MeshMachine ===
 
 impl MeshMachine {
     pub fn new(patience: DoorbellTiming) -> Self {

@@ -67,7 +67,7 @@ pub(crate) struct RuntimeState {
     fences: Arc<Fences>,
 }
 
-// === impl Runtime ===
+// === impl BuiltinEditor ===
 
 impl BuiltinEditor {
     /// Must be called within a tokio runtime.

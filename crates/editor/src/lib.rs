@@ -2,10 +2,10 @@
 //! nor tokens: whether an action is allowed was decided before (`prism_core::policy`), and who is asked about it is the
 //! gate's business (`crates/gate`).
 //!
-//! An action has two phases. `Runtime::prepare` opens all that it is about, by handle, changes nothing, and can tell a person
-//! what will happen (`Shown`). `Prepared::run` acts on these very handles, and refuses if what was shown is no longer so
-//! . Nothing is reached but through the granted folders' handles (A-08, `prism_os::root`); only a command that a
-//! person has allowed can do what the user can do.
+//! An action has two phases. `BuiltinEditor::prepare` opens all that it is about, by handle, changes nothing, and can tell a
+//! person what will happen (`ActionPreview`). `PreparedVerb::run` acts on these very handles, and refuses if what was shown is no
+//! longer so. Nothing is reached but through the granted folders' handles (A-08, `prism_os::root`); only a command that
+//! a person has allowed can do what the user can do.
 
 mod args;
 mod disk;

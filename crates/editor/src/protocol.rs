@@ -268,7 +268,7 @@ pub struct ErrorMessage {
 #[serde(transparent)]
 pub struct SecretText(pub String);
 
-// === impl Answer ===
+// === impl ResultMessage ===
 
 impl ResultMessage {
     pub fn of(id: u64, result: Result<Value, Refusal>) -> Self {
@@ -292,7 +292,7 @@ impl ResultMessage {
     }
 }
 
-// === impl Failure ===
+// === impl PluginError ===
 
 impl From<Refusal> for PluginError {
     fn from(refusal: Refusal) -> Self {
@@ -321,7 +321,7 @@ impl From<PluginError> for Refusal {
 /// As much of a plugin's words as an error holds.
 const MAX_MESSAGE: usize = 2_000;
 
-// === impl Told ===
+// === impl EventMessage ===
 
 impl EventMessage {
     /// Its name, whichever of the two forms it came in.

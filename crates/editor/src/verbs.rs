@@ -57,7 +57,7 @@ pub fn named(name: &str) -> Option<&'static VerbDoc> {
     all().find(|verb| verb.name == name)
 }
 
-// === impl Verb ===
+// === impl VerbDoc ===
 
 impl VerbDoc {
     /// Its row in the policy's table; every verb has one.
@@ -91,7 +91,7 @@ impl VerbDoc {
     }
 }
 
-// === impl Kind ===
+// === impl ArgKind ===
 
 impl ArgKind {
     /// What a person calls it.

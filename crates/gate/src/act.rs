@@ -79,7 +79,7 @@ impl Gate {
         ActionOutcome { result, trespassed }
     }
 
-    /// What happens in the editors, for whoever asks of each whether they may hear of it (`Held::hears_of`).
+    /// What happens in the editors, for whoever asks of each whether they may hear of it (`GrantLease::hears_of`).
     pub fn happenings(&self) -> broadcast::Receiver<Arc<EditorEvent>> {
         self.runtime.listen()
     }
@@ -276,7 +276,7 @@ impl Gate {
     }
 }
 
-// === impl Waiter ===
+// === impl ActionWaiter ===
 
 impl<'a> ActionWaiter<'a> {
     /// One that hears of everything as it comes, and waits for a person as long as it takes.

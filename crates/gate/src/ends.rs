@@ -52,7 +52,7 @@ pub(super) struct DeniedRequest {
     pub(super) patch: RequestPatch,
 }
 
-// === impl Owing ===
+// === impl UnwrittenEnds ===
 
 impl UnwrittenEnds {
     /// Opens the file of marks, and returns what the last daemon could not write down.

@@ -111,7 +111,7 @@ fn title(name: &str) -> String {
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
 }
 
-// === impl Holder ===
+// === impl EditorGrant ===
 
 impl EditorGrant {
     fn may(&self, scope: GrantScope) -> bool {

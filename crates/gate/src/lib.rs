@@ -261,7 +261,7 @@ impl Gate {
     }
 }
 
-// === impl Settings ===
+// === impl GateSettings ===
 
 impl GateSettings {
     /// Of `[gate]` and `[audit]`.

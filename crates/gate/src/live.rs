@@ -83,7 +83,7 @@ pub struct GrantLease {
     lost: watch::Receiver<BTreeSet<String>>,
 }
 
-// === impl Live ===
+// === impl LiveGrant ===
 
 impl LiveGrant {
     /// What the store has, as something that can be used; `None` if it is not understood.
@@ -209,7 +209,7 @@ impl LiveGrant {
     }
 }
 
-// === impl Held ===
+// === impl GrantLease ===
 
 impl GrantLease {
     pub(super) fn new(live: Arc<LiveGrant>) -> Self {
@@ -267,7 +267,7 @@ impl Drop for GrantLease {
     }
 }
 
-// === impl Ended ===
+// === impl GrantEnd ===
 
 impl GrantEnd {
     /// The close code that says so.

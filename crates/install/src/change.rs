@@ -146,7 +146,7 @@ pub fn undo(record: ChangeRecord) -> Result<FileChange, InstallError> {
     Ok(FileChange { file, state, after, record: RecordUpdate::Forget(Box::new(record)), private: true })
 }
 
-// === impl Change ===
+// === impl FileChange ===
 
 impl FileChange {
     /// Plans a change of a file, and what is remembered of it.

@@ -118,7 +118,7 @@ fn sounds_secret(name: &str) -> bool {
     SECRET_NAMES.iter().any(|word| name.contains(word))
 }
 
-// === impl Line ===
+// === impl DiffLine ===
 
 impl DiffLine {
     pub fn as_str(&self) -> &str {

@@ -42,7 +42,7 @@ pub(super) type IsOurs = fn(&Value) -> bool;
 /// What some editors put in front of a text.
 const MARK: char = '\u{feff}';
 
-// === impl Text ===
+// === impl ConfigText ===
 
 impl<'a> ConfigText<'a> {
     pub(super) fn new(language: ConfigLanguage, text: &'a str) -> Self {

@@ -30,7 +30,7 @@ pub struct EntryMarks {
     pub token: Option<String>,
 }
 
-// === impl Way ===
+// === impl SurfaceTransport ===
 
 impl SurfaceTransport {
     /// Returns what it is called in reports.
@@ -104,7 +104,7 @@ fn stdio(surface: Surface, second_version: bool, command: &str, home: Option<&st
     ConfigNode::Table(members.into_iter().map(|(name, node)| (name.to_owned(), node)).collect())
 }
 
-// === impl Marks ===
+// === impl EntryMarks ===
 
 impl EntryMarks {
     /// Returns whether an entry leads to this Prism: to its port, with its token, or by its shim.

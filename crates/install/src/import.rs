@@ -132,7 +132,7 @@ pub fn toml(destination: &DestinationConfig) -> Vec<(&'static str, toml_edit::Va
     entry
 }
 
-// === impl Servers ===
+// === impl SurfaceServers ===
 
 impl SurfaceServers {
     /// Returns the file's text without some of its servers, and what is to be remembered of it.

@@ -109,7 +109,7 @@ impl EditError {
     }
 }
 
-// === impl Spot ===
+// === impl LineColumn ===
 
 impl LineColumn {
     fn of(text: &str, place: usize) -> Self {

@@ -93,7 +93,7 @@ struct SseEntry<'e> {
     headers: BTreeMap<String, String>,
 }
 
-// === impl Old ===
+// === impl SseEntry ===
 
 impl<'e> SseEntry<'e> {
     fn of(surface: Surface, entry: &'e ServerEntry) -> Option<Self> {

@@ -26,7 +26,7 @@ pub(super) enum JsonLayout {
     Lines { indent: String, unit: String, newline: &'static str },
 }
 
-// === impl Node ===
+// === impl ConfigNode ===
 
 impl ConfigNode {
     pub(super) fn text(text: &str) -> Self {
@@ -108,7 +108,7 @@ fn toml_value(value: &Value) -> toml_edit::Value {
     }
 }
 
-// === impl Layout ===
+// === impl JsonLayout ===
 
 impl JsonLayout {
     /// The layout of what stands in an object of this one.

@@ -81,7 +81,7 @@ pub struct ChangeRecord {
     created: bool,
 }
 
-// === impl Records ===
+// === impl ChangeRecords ===
 
 impl ChangeRecords {
     pub fn new(home: &Path) -> Self {
@@ -155,7 +155,7 @@ pub(super) fn hash(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-// === impl Record ===
+// === impl ChangeRecord ===
 
 impl ChangeRecord {
     /// A record of a first change.
@@ -247,7 +247,7 @@ impl ChangeRecord {
     }
 }
 
-// === impl Edit ===
+// === impl RecordedEdit ===
 
 impl RecordedEdit {
     /// Names the entry, if it is one.

@@ -1,7 +1,7 @@
 //! A small MCP client over Streamable HTTP, for the commands that ask a server something: `prism probe`, `prism tools`
 //! and `prism call`. It speaks every revision; bridging servers to other clients is `bridge::drive`, not this.
 //!
-//! Every wait has a deadline. What arrives, on whichever path, is shown to a `Watch`.
+//! Every wait has a deadline. What arrives, on whichever path, is shown to a `TrafficObserver`.
 
 mod fault;
 mod open;
@@ -109,7 +109,7 @@ enum ResponseReading {
     },
 }
 
-// === impl Client ===
+// === impl McpClient ===
 
 impl McpClient {
     pub fn next_id(&self) -> u64 {

@@ -2,7 +2,7 @@
 //! around them is here, once. What any server offers is not known here.
 //!
 //! A [`BuiltinServer`] is built once and shared. A [`BuiltinConnection`] is one client of it within this process, always in the modern
-//! era (2026-07-28); [`serve_stdio`] is one client on stdin and stdout, in whichever era it speaks. Both are a `Room`: the
+//! era (2026-07-28); [`serve_stdio`] is one client on stdin and stdout, in whichever era it speaks. Both are a `Peer`: the
 //! state of one client, an outbox with what is said to it, and a task for each of its requests.
 
 mod ask;

@@ -141,7 +141,7 @@ struct RunningRequest {
     fading: bool,
 }
 
-// === impl Remote ===
+// === impl RemoteConnection ===
 
 impl RemoteConnection {
     pub fn open(target: Arc<RemoteTarget>) -> Self {

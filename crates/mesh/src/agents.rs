@@ -311,7 +311,7 @@ impl Mesh {
     }
 }
 
-// === impl State ===
+// === impl MeshState ===
 
 impl MeshState {
     /// Forgets an agent altogether.
@@ -340,7 +340,7 @@ impl MeshState {
     }
 }
 
-// === impl Facts ===
+// === impl WindowFacts ===
 
 impl WindowFacts {
     fn read(row: &AgentRow) -> Self {

@@ -2,7 +2,7 @@
 //! when, and what its outcome means is decided in `core::mesh`.
 //!
 //! A ring carries no content: whoever hears it asks for its signals. It is not a wake either: that something took it
-//! (`Rung::Rang`) says only that the next word is the agent's. Adapters hold no lock while they ring, and each ring has a
+//! (`RingOutcome::Rang`) says only that the next word is the agent's. Adapters hold no lock while they ring, and each ring has a
 //! deadline of its own.
 
 mod acp;
@@ -162,7 +162,7 @@ pub struct WakeAdapters {
     table: Vec<Box<dyn WakeAdapter>>,
 }
 
-// === impl Adapters ===
+// === impl WakeAdapters ===
 
 impl WakeAdapters {
     pub fn new(inside: &Arc<dyn DaemonChannels>, allowed: &WakeSettings) -> Self {
@@ -209,7 +209,7 @@ impl WakeAdapters {
     }
 }
 
-// === impl Contact ===
+// === impl WakeContact ===
 
 impl WakeContact {
     fn new(agent: &AgentFacts, to: ContactAddress) -> Self {
@@ -217,7 +217,7 @@ impl WakeContact {
     }
 }
 
-// === impl Rung ===
+// === impl RingOutcome ===
 
 impl RingOutcome {
     /// A contact that another adapter has made. The table hands each its own, so nobody sees this.

@@ -75,7 +75,7 @@ pub fn end_strays(owner: &OwnerDaemon) -> Vec<Orphan> {
     scan::end_strays(owner)
 }
 
-// === impl Owner ===
+// === impl OwnerDaemon ===
 
 impl OwnerDaemon {
     /// Returns the owner that the children of this process get. `home` should exist already: it is the

@@ -106,7 +106,7 @@ impl Child {
     }
 }
 
-// === impl Spec ===
+// === impl ChildSpec ===
 
 impl ChildSpec<'_> {
     /// Returns what is to be started, all but its streams and its group.

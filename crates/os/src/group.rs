@@ -63,7 +63,7 @@ pub async fn stop(group: ProcessGroup, grace: Duration) -> io::Result<ExitStatus
     group.finish()
 }
 
-// === impl Group ===
+// === impl ProcessGroup ===
 
 impl ProcessGroup {
     /// Takes charge of a child that was started as the leader of its own group.

@@ -51,7 +51,7 @@ pub fn user_name() -> Option<String> {
     (answer.success && !name.is_empty()).then_some(name)
 }
 
-// === impl Identity ===
+// === impl ProcessIdentity ===
 
 impl ProcessIdentity {
     /// Names this process.
@@ -78,7 +78,7 @@ impl ProcessIdentity {
     }
 }
 
-// === impl Handle ===
+// === impl ProcessHandle ===
 
 impl ProcessHandle {
     /// Asks it to end.

@@ -1,6 +1,6 @@
 //! A sandbox of three layers for a child and all that it starts: namespaces, made by bubblewrap, in which there is nothing but
 //! what is listed; a filter of system calls (seccomp), for what namespaces do not keep apart; and landlock, inside, for what a
-//! mount cannot say. Which folders are listed is decided elsewhere (`fence::Fence`).
+//! mount cannot say. Which folders are listed is decided elsewhere (`fence::SandboxPolicy`).
 //!
 //! ```text
 //! daemon ── spawner ── bwrap ── inner (pid 1) ── the command

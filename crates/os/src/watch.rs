@@ -1,5 +1,5 @@
 //! Whether anything has changed in some folders, without looking through them. What has changed is not told: whoever
-//! asks looks then. Beneath folders by handle, `Tree` tells what it was.
+//! asks looks then. Beneath folders by handle, `TreeWatch` tells what it was.
 //!
 //! Linux only (inotify), and only on filesystems whose changes all come by way of this kernel; elsewhere a folder cannot
 //! be watched, and that is an error.

@@ -265,7 +265,7 @@ impl Shim {
     }
 }
 
-// === impl Address ===
+// === impl DaemonAddress ===
 
 impl DaemonAddress {
     fn is(&self, other: &Self) -> bool {
@@ -310,7 +310,7 @@ struct ShimStdout {
     unflushed: bool,
 }
 
-// === impl Output ===
+// === impl ShimStdout ===
 
 impl ShimStdout {
     fn new() -> Self {

@@ -100,7 +100,7 @@ impl Default for AuditSettings {
     }
 }
 
-// === impl Audit ===
+// === impl AuditLog ===
 
 impl AuditLog {
     /// Opens the log in a folder, which is made if it is missing. What a process that was killed has left unfinished is

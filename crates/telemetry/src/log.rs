@@ -47,7 +47,7 @@ pub struct LogRecord {
     bytes: Vec<u8>,
 }
 
-// === impl Log ===
+// === impl DaemonLog ===
 
 impl DaemonLog {
     /// Starts the log, and makes it the one that `tracing` writes to.

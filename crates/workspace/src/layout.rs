@@ -70,7 +70,7 @@ pub(super) const TOPICS: [(&str, &str); 4] =
 
 pub(super) const OVERVIEW: &str = "overview";
 
-// === impl Layout ===
+// === impl WorkspaceLayout ===
 
 impl WorkspaceLayout {
     /// Looks at a root, which is a folder.
@@ -114,7 +114,7 @@ impl WorkspaceLayout {
     }
 }
 
-// === impl Base ===
+// === impl WorkspaceBase ===
 
 impl WorkspaceBase {
     /// Returns the folder of a scope, relative to the root.
@@ -124,7 +124,7 @@ impl WorkspaceBase {
     }
 }
 
-// === impl Place ===
+// === impl FolderOwner ===
 
 impl FolderOwner {
     pub(super) fn of(base: &WorkspaceBase) -> Self {

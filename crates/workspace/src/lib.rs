@@ -145,7 +145,7 @@ const FOLDER: &str = "workspace";
 /// told.
 const TRUST: Duration = Duration::from_secs(60);
 
-// === impl Memory ===
+// === impl WorkspaceMemory ===
 
 impl WorkspaceMemory {
     /// Names the memory of a root. Nothing is looked at before something is asked; a root that is missing then is an
@@ -283,7 +283,7 @@ impl WorkspaceMemory {
     }
 }
 
-// === impl Open ===
+// === impl OpenIndex ===
 
 impl OpenIndex {
     fn view<'a>(&'a self, root: &'a Path) -> MemoryView<'a> {
@@ -405,7 +405,7 @@ fn change(root: &Path, note: &NoteFile, known: Option<&DocumentStamp>) -> io::Re
     Ok((change, stamp))
 }
 
-// === impl Trouble ===
+// === impl WorkspaceError ===
 
 impl WorkspaceError {
     fn is_corruption(&self) -> bool {

@@ -121,7 +121,7 @@ fn names(places: &Places, workspace: &str, part: fn(&[String; 4]) -> &String) ->
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
-// === impl Place ===
+// === impl ResolvedScope ===
 
 impl ResolvedScope {
     /// Returns `domain/repository`, or less.

@@ -86,7 +86,7 @@ impl WorkspaceMemory {
     }
 }
 
-// === impl Remember ===
+// === impl NewNote ===
 
 impl NewNote {
     fn check(&self) -> Result<(), WorkspaceError> {
@@ -116,7 +116,7 @@ impl NewNote {
     }
 }
 
-// === impl Kind ===
+// === impl NoteKind ===
 
 impl NoteKind {
     #[must_use]

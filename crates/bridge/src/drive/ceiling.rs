@@ -20,7 +20,7 @@ pub(super) struct MemoryLimit {
     pub(super) cgroup: Option<Cgroup>,
 }
 
-// === impl Ceiling ===
+// === impl MemoryLimit ===
 
 impl MemoryLimit {
     /// A ceiling for a child that is about to start.

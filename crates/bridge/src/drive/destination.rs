@@ -407,7 +407,7 @@ impl Destination {
     }
 }
 
-// === impl Place ===
+// === impl SessionSlot ===
 
 impl SessionSlot {
     /// The session is open, and gives its place back with [`Destination::leave`].

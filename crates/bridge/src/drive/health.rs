@@ -121,7 +121,7 @@ impl fmt::Display for ServerState {
     }
 }
 
-// === impl Sightings ===
+// === impl HealthObservations ===
 
 impl HealthObservations {
     /// Somebody had an answer: whatever was wrong with a server that is up is over.
@@ -268,7 +268,7 @@ pub fn fix(state: ServerState, config: &config::DestinationConfig) -> Option<Str
     })
 }
 
-// === impl Tries ===
+// === impl FailedStarts ===
 
 impl FailedStarts {
     pub fn begin(now: Instant) -> Self {

@@ -267,7 +267,7 @@ impl Hub {
     }
 }
 
-// === impl Plan ===
+// === impl HubPlan ===
 
 impl HubPlan {
     fn new(
@@ -303,7 +303,7 @@ impl HubPlan {
     }
 }
 
-// === impl Member ===
+// === impl HubMember ===
 
 impl HubMember {
     fn new(destination: Arc<Destination>, number: u32, names: MemberNames, own: bool) -> Self {
@@ -333,7 +333,7 @@ impl HubMember {
     }
 }
 
-// === impl Listening ===
+// === impl HubSubscription ===
 
 impl HubSubscription {
     /// From now on it is this stream at home, whose client sees this much and is one of these.

@@ -150,7 +150,7 @@ enum LinkWakeup {
     Deadline,
 }
 
-// === impl Driver ===
+// === impl LinkDriver ===
 
 impl LinkDriver {
     fn new(

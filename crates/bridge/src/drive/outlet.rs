@@ -137,7 +137,7 @@ impl OutletState {
     }
 }
 
-// === impl Reader ===
+// === impl OutletReader ===
 
 impl OutletReader {
     /// The next bytes of the stream; `None` at its end.

@@ -27,8 +27,8 @@ pub trait StreamObserver: Send + Sync {
     fn seen(&self, _session: SessionKey) {}
     /// A client that has answered pings before does so no more.
     fn silent(&self, _session: SessionKey) {}
-    /// A tool's answer to a session whose visit rings ([`super::visitor::Visit::let_ring`]) is about to leave: the text that
-    /// it is to carry. Asked with each one until the visit rings no more.
+    /// A tool's answer to a session whose visit rings ([`super::visitor::ClientActivity::let_ring`]) is about to leave: the
+    /// text that it is to carry. Asked with each one until the visit rings no more.
     fn piggyback(&self, _session: SessionKey) -> Option<String> {
         None
     }

@@ -91,7 +91,7 @@ pub struct BusyGuard {
     part: Option<Box<Self>>,
 }
 
-// === impl Sessions ===
+// === impl SessionTable ===
 
 impl SessionTable {
     pub fn new(keeping: Option<SessionStore>) -> Self {

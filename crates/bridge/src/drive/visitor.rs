@@ -67,7 +67,7 @@ pub fn read(info: &str) -> Option<(String, String)> {
     (!name.is_empty()).then(|| (cut(name), cut(version)))
 }
 
-// === impl Visit ===
+// === impl ClientActivity ===
 
 impl Default for ClientActivity {
     fn default() -> Self {

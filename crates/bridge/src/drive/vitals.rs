@@ -86,7 +86,7 @@ pub struct StreamReport {
     pub undelivered: Vec<(SessionKey, usize)>,
 }
 
-// === impl Vitals ===
+// === impl LinkVitals ===
 
 impl LinkVitals {
     pub fn new(settings: &LinkSettings) -> Arc<Self> {
@@ -240,7 +240,7 @@ impl LinkPurpose {
     }
 }
 
-// === impl Trouble ===
+// === impl LastFault ===
 
 impl LastFault {
     pub fn note(&self, why: &str) {

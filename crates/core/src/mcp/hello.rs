@@ -58,7 +58,7 @@ pub enum HelloError {
 
 type Members = BTreeMap<String, Box<RawValue>>;
 
-// === impl Hello ===
+// === impl ClientHello ===
 
 impl ClientHello {
     /// Reads a client's `initialize`.
@@ -113,7 +113,7 @@ fn request(id: u64, capabilities: &str, info: &str) -> String {
     )
 }
 
-// === impl Class ===
+// === impl ClientClass ===
 
 impl ClientClass {
     pub const NONE: Self = Self { roots: false, sampling: false, sampling_tools: false, form: false, url: false };
@@ -165,7 +165,7 @@ impl ClientClass {
     }
 }
 
-// === impl Greeting ===
+// === impl ServerGreeting ===
 
 impl ServerGreeting {
     /// Reads a server's answer to `initialize`.

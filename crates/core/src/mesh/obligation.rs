@@ -97,7 +97,7 @@ impl Obligation {
     }
 }
 
-// === impl Wakes ===
+// === impl WakeTally ===
 
 impl WakeTally {
     pub fn note(&mut self, path: WakePath, outcome: BellOutcome, now: Time) {

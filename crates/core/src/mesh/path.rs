@@ -55,7 +55,7 @@ pub const PUSHES: [WakePath; 8] = [
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Paths(u16);
 
-// === impl Path ===
+// === impl WakePath ===
 
 impl WakePath {
     /// All of them, in the order in which a ladder would climb them if it knew nothing else.

@@ -20,7 +20,7 @@ pub enum StreamConnection {
     Emitting,
 }
 
-// === impl Support, Connection ===
+// === impl WakeSupport, StreamConnection ===
 
 impl WakeSupport {
     pub fn name(self) -> &'static str {

@@ -104,7 +104,7 @@ const TABLE: &[VerbSpec] = &[
     row("manage_plugins", Advanced, &[ManagePlugins], Destroys, &[]),
 ];
 
-// === impl Category ===
+// === impl ActionCategory ===
 
 impl ActionCategory {
     pub const ALL: [Self; 9] = [Files, Buffers, Analysis, Project, Terminal, Git, Search, Sync, Advanced];
@@ -143,7 +143,7 @@ impl ActionCategory {
     }
 }
 
-// === impl Action ===
+// === impl VerbSpec ===
 
 impl VerbSpec {
     pub fn all() -> impl Iterator<Item = &'static Self> {

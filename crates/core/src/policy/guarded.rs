@@ -72,7 +72,7 @@ fn plain() -> impl Iterator<Item = &'static str> {
     whole.flat_map(|row| row.names).copied().filter(|name| !name.contains('*'))
 }
 
-// === impl Guarded ===
+// === impl GuardedPath ===
 
 impl GuardedPath {
     pub fn all() -> impl Iterator<Item = &'static Self> {

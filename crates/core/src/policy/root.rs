@@ -27,7 +27,7 @@ pub enum RootNameError {
     Unusable,
 }
 
-// === impl Root ===
+// === impl GrantRoot ===
 
 impl GrantRoot {
     /// A folder as an agent asks for it, or a person approves it.

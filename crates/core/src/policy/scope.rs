@@ -94,7 +94,7 @@ pub struct UnknownScope {
     near: Option<&'static str>,
 }
 
-// === impl Scope ===
+// === impl GrantScope ===
 
 impl GrantScope {
     pub fn named(name: &str) -> Option<Self> {

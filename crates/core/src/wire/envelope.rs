@@ -308,7 +308,7 @@ fn without_position(error: &serde_json::Error) -> String {
     text.split(" at line ").next().unwrap_or_default().to_owned()
 }
 
-// === impl Span ===
+// === impl ByteSpan ===
 
 impl ByteSpan {
     fn of(whole: &str, part: &str) -> Self {

@@ -41,7 +41,7 @@ pub struct EventId {
     pub event: u64,
 }
 
-// === impl Lines ===
+// === impl LineSplitter ===
 
 impl LineSplitter {
     pub fn new(limit: usize) -> Self {

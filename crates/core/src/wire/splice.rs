@@ -46,7 +46,7 @@ pub fn around<'a>(message: &'a Message, span: ByteSpan, text: &'a str) -> [&'a [
     [&bytes[..range.start], text.as_bytes(), &bytes[range.end..]]
 }
 
-// === impl Chain ===
+// === impl ByteChain ===
 
 impl ByteChain {
     /// The message with one span replaced.

@@ -30,7 +30,7 @@ pub struct PendingCounts {
     pub overdue: usize,
 }
 
-// === impl Page ===
+// === impl ConsolePage ===
 
 impl ConsolePage {
     pub const ALL: [Self; 6] =
@@ -93,7 +93,7 @@ impl ConsolePage {
     }
 }
 
-// === impl Waiting ===
+// === impl PendingCounts ===
 
 impl PendingCounts {
     /// The numbers that stand beside the pages' names.

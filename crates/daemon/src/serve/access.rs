@@ -121,7 +121,7 @@ impl GateRoute {
     }
 }
 
-// === impl Caller ===
+// === impl AccessChannel ===
 
 impl AccessChannel {
     /// Whoever has the management secret may call itself what it likes: this is for the reader of a record, and no proof. An

@@ -202,7 +202,7 @@ fn answer(id: u64, result: Result<(), GateError>) -> ToPlugin {
     ToPlugin::Decided(DecidedMessage { id, status, error })
 }
 
-// === impl Word ===
+// === impl DecisionInput ===
 
 impl DecisionInput {
     fn id(&self) -> u64 {

@@ -84,7 +84,7 @@ fn refused(trouble: GateError) -> Response<ResponseBody> {
     RequestDenial::NotHeld(trouble).response()
 }
 
-// === impl Doors ===
+// === impl GrantDestinations ===
 
 impl GrantDestinations {
     pub(super) fn new(context: &BridgeContext) -> Arc<Self> {
@@ -158,7 +158,7 @@ fn told(ended: GrantEnd) -> String {
     format!("the grant was {}; ask for another with prism_request_access or `prism agent open`", ended.name())
 }
 
-// === impl Door ===
+// === impl GrantDestination ===
 
 impl GrantDestination {
     fn id(&self) -> u128 {

@@ -62,7 +62,7 @@ pub(super) struct DaemonLifetime {
     pub(super) console: Console,
 }
 
-// === impl Front ===
+// === impl DaemonService ===
 
 impl DaemonService {
     pub fn new(server: Arc<DaemonSnapshot>, context: DaemonContext) -> Arc<Self> {
@@ -232,7 +232,7 @@ impl DaemonService {
     }
 }
 
-// === impl Life ===
+// === impl DaemonLifetime ===
 
 impl DaemonLifetime {
     pub(super) fn new(home: &Path) -> Self {

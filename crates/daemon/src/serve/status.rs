@@ -1,5 +1,5 @@
 //! `GET /status`: how the daemon, its destinations and its sessions are (D-05, D-08). What each field means is in
-//! `report.rs`. `/metrics` says the same in numbers, from the same places.
+//! `prism_api::status`. `/metrics` says the same in numbers, from the same places.
 //!
 //! It costs the calls nothing: counters are read, processes are looked at, and links are asked for their streams as any
 //! request asks them, with a deadline.

@@ -1,4 +1,4 @@
-//! Files as a whole: open, create, write. What becomes of names is in `names.rs`, parts of a text are edited in `edit.rs`.
+//! Files as a whole: open, create, write. What becomes of names is in `names.rs`, parts of a text are edited in `text`.
 
 use std::path::Path;
 

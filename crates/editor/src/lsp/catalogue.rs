@@ -230,7 +230,7 @@ fn find(
     Err(broken)
 }
 
-// === impl UsualServer ===
+// === impl DefaultLanguageServer ===
 
 impl DefaultLanguageServer {
     /// Finds it as whoever has this environment would, and says of none that can work what helps. Blocks.

@@ -134,7 +134,7 @@ fn reads_text(verb: &VerbSpec) -> bool {
         || matches!(verb.verb, "open_file" | "find_in_file")
 }
 
-// === impl Prepared ===
+// === impl RoutedVerb ===
 
 impl RoutedVerb {
     /// What will happen. Of an editor's text it is made from that text, and what is run is bound to it.

@@ -37,7 +37,7 @@ pub struct ExtensionStore {
     packages: PathBuf,
 }
 
-// === impl Kept ===
+// === impl InstalledExtension ===
 
 impl InstalledExtension {
     pub fn new(surface: Surface, program: Option<&Path>, package: &[u8]) -> Self {
@@ -55,7 +55,7 @@ impl InstalledExtension {
     }
 }
 
-// === impl Shelf ===
+// === impl ExtensionStore ===
 
 impl ExtensionStore {
     pub fn new(home: &Path) -> Self {

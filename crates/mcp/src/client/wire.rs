@@ -1,5 +1,5 @@
 //! Requests and responses: what leaves has a deadline, what arrives is shown to whoever watches. What is asked, and
-//! what an answer means, is decided by the `Client`.
+//! what an answer means, is decided by the `McpClient`.
 
 use std::{sync::Arc, time::Duration};
 
@@ -77,7 +77,7 @@ pub struct UnreadResponse {
     limit: usize,
 }
 
-// === impl Wire ===
+// === impl HttpEndpoint ===
 
 impl HttpEndpoint {
     /// Posts a message with the headers that fit to it.
@@ -145,7 +145,7 @@ impl HttpEndpoint {
     }
 }
 
-// === impl Reply ===
+// === impl UnreadResponse ===
 
 impl UnreadResponse {
     pub fn header(&self, name: &HeaderName) -> Option<&str> {

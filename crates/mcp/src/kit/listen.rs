@@ -40,7 +40,7 @@ pub(super) const MAX_WATCHED: usize = 4096;
 const LISTS: [(&str, &str); 3] =
     [("tools", "toolsListChanged"), ("prompts", "promptsListChanged"), ("resources", "resourcesListChanged")];
 
-// === impl Notifier ===
+// === impl ChangeNotifier ===
 
 impl ChangeNotifier {
     /// Tells that the list of tools has changed. Returns how many were told, as all of these do.
@@ -76,7 +76,7 @@ impl ChangeNotifier {
     }
 }
 
-// === impl Room ===
+// === impl Peer ===
 
 impl Peer {
     /// Opens a listen: what it will hear of is said first.

@@ -8,7 +8,7 @@ use super::{CallFailure, ServerCall};
 
 /// Things that can be read. Entries and contents are objects as the protocol has them.
 pub trait Resources: Send + Sync + 'static {
-    /// Whether the list changes over time; its owner tells so through a [`super::Notifier`].
+    /// Whether the list changes over time; its owner tells so through a [`super::ChangeNotifier`].
     const LIST_CHANGES: bool = false;
     /// How long a client may keep what it has read.
     const KEEP_MS: u32 = 0;

@@ -34,7 +34,7 @@ pub(super) const INTERNAL: i32 = -32603;
 /// Legacy code of a resource that is missing; the modern era has none of its own.
 pub(super) const NO_RESOURCE: i32 = -32002;
 
-// === impl Reply ===
+// === impl ToolReply ===
 
 impl ToolReply {
     pub fn text(text: impl Into<String>) -> Self {
@@ -83,7 +83,7 @@ impl ToolReply {
     }
 }
 
-// === impl Failure ===
+// === impl CallFailure ===
 
 impl CallFailure {
     /// Fails the tool, not the request: the model reads why, and may do better.

@@ -1,7 +1,7 @@
 //! One client of a built-in server: its state, what it asked for, and what it is told. How bytes come and go is the
 //! affair of `connection.rs` and `stdio.rs`.
 //!
-//! The entry in `State::calls` is the right to answer: whoever removes it, the finished call or its cancellation, has
+//! The entry in `PeerState::calls` is the right to answer: whoever removes it, the finished call or its cancellation, has
 //! decided which of the two came first.
 
 use std::{

@@ -156,7 +156,7 @@ fn refuse(room: &Peer, code: i32, why: &str) {
     room.out.answer(None, Bytes::from(answer.to_string()));
 }
 
-// === impl Pipe ===
+// === impl OutputPipe ===
 
 impl<W: AsyncWrite + Unpin, G: StdioInterceptor> OutputPipe<'_, W, G> {
     /// Writes what is said, as it comes. Cancel safe: what is not written yet can be written later.

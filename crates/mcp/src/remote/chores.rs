@@ -1,4 +1,4 @@
-//! The work that a `Remote` has under way: one future per message on its way, and one per stream. They are driven by
+//! The work that a `RemoteConnection` has under way: one future per message on its way, and one per stream. They are driven by
 //! whoever waits for what comes of them, in the link's own task: a task each would cost every call two more hops between
 //! threads.
 

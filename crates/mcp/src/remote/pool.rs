@@ -56,7 +56,7 @@ struct PooledConnection {
 
 type Driver = Pin<Box<http1::Connection<RemoteSocket, Full<Bytes>>>>;
 
-// === impl Pool ===
+// === impl ConnectionPool ===
 
 impl ConnectionPool {
     pub(super) fn new(connector: RemoteConnector) -> Arc<Self> {
@@ -123,7 +123,7 @@ impl ConnectionPool {
     }
 }
 
-// === impl Wire ===
+// === impl PooledConnection ===
 
 impl PooledConnection {
     /// Moves bytes, both ways.
@@ -162,7 +162,7 @@ fn drive(driver: &mut Option<Driver>, error: &mut Option<hyper::Error>, context:
     }
 }
 
-// === impl Answer ===
+// === impl PooledBody ===
 
 impl Body for PooledBody {
     type Data = Bytes;

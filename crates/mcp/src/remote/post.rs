@@ -1,5 +1,5 @@
 //! One message on its way: a POST, what its response says, and the answer on its stream. Which message may leave when
-//! is decided by the `Remote`; what a stream needs to be resumed is in `stream`.
+//! is decided by the `RemoteConnection`; what a stream needs to be resumed is in `stream`.
 
 use std::{pin::pin, sync::Arc, time::Duration};
 

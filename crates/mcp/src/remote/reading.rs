@@ -120,7 +120,7 @@ pub fn is_message(name: Option<&str>) -> bool {
     name.is_none_or(|name| name == "message")
 }
 
-// === impl Reading ===
+// === impl EventReader ===
 
 impl EventReader {
     pub fn new(body: PooledBody, limit: usize) -> Self {

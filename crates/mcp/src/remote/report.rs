@@ -1,4 +1,4 @@
-//! What the tasks of a `Remote` tell it.
+//! What the tasks of a `RemoteConnection` tell it.
 
 use hyper::{HeaderMap, Uri, header::HeaderValue};
 use prism_core::wire::{Frame, Message};
@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 
 use super::{RemoteFailure, headers::ProtocolHeaders};
 
-/// What a task tells its `Remote`.
+/// What a task tells its `RemoteConnection`.
 pub(super) struct TaskReport {
     pub(super) from: ReportSource,
     pub(super) says: ReportContent,

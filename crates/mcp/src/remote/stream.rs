@@ -125,7 +125,7 @@ pub(super) async fn open(
     }
 }
 
-// === impl Cursor ===
+// === impl StreamCursor ===
 
 impl Default for StreamCursor {
     fn default() -> Self {

@@ -114,7 +114,7 @@ fn checked(configured: Vec<(String, String)>) -> Result<HeaderMap, RemoteTargetE
     Ok(headers)
 }
 
-// === impl Target ===
+// === impl RemoteTarget ===
 
 impl RemoteTarget {
     /// The longest message that the server may send.
@@ -361,7 +361,7 @@ impl Default for RemotePatience {
     }
 }
 
-// === impl Connector ===
+// === impl RemoteConnector ===
 
 impl Service<Uri> for RemoteConnector {
     type Response = RemoteSocket;

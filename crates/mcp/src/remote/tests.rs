@@ -1,4 +1,4 @@
-//! A `Remote` on one side, a server on a real socket on the other, and a script between them: each request that the
+//! A `RemoteConnection` on one side, a server on a real socket on the other, and a script between them: each request that the
 //! server gets is handed to the test, which answers it as it likes.
 
 mod answers;

@@ -14,7 +14,7 @@ pub(super) struct AcpAdapter {
     inside: Arc<dyn DaemonChannels>,
 }
 
-// === impl Acp ===
+// === impl AcpAdapter ===
 
 impl AcpAdapter {
     pub(super) fn new(inside: Arc<dyn DaemonChannels>) -> Self {

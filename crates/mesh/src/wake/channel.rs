@@ -19,7 +19,7 @@ pub(super) struct ChannelAdapter {
     inside: Arc<dyn DaemonChannels>,
 }
 
-// === impl Channel ===
+// === impl ChannelAdapter ===
 
 impl ChannelAdapter {
     pub(super) fn new(inside: Arc<dyn DaemonChannels>) -> Self {

@@ -57,7 +57,7 @@ enum CodexThreadState {
     Active,
 }
 
-// === impl CodexAppServer ===
+// === impl CodexAdapter ===
 
 impl CodexAdapter {
     pub(super) fn new(secrets: PointedSecrets) -> Self {
@@ -217,7 +217,7 @@ impl WakeAdapter for CodexAdapter {
     }
 }
 
-// === impl Thread ===
+// === impl CodexThread ===
 
 impl CodexThread {
     fn read(told: &Value) -> Result<Self, String> {
@@ -239,7 +239,7 @@ impl CodexThread {
     }
 }
 
-// === impl Failed ===
+// === impl AppServerError ===
 
 impl AppServerError {
     fn why(self) -> Why {

@@ -17,7 +17,7 @@ pub(super) struct DesktopAdapter {
     notify_send: WakeProgram,
 }
 
-// === impl Desktop ===
+// === impl DesktopAdapter ===
 
 impl DesktopAdapter {
     pub(super) fn new(allowed: &WakeSettings) -> Self {

@@ -32,7 +32,7 @@ pub(super) struct ChatAddress {
     folder: Option<PathBuf>,
 }
 
-// === impl EditorChat ===
+// === impl EditorChatAdapter ===
 
 impl EditorChatAdapter {
     pub(super) fn new(allowed: &WakeSettings, inside: Arc<dyn DaemonChannels>) -> Self {

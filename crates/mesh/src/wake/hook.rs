@@ -15,7 +15,7 @@ pub(super) struct HookAdapter {
     inside: Arc<dyn DaemonChannels>,
 }
 
-// === impl Hook ===
+// === impl HookAdapter ===
 
 impl HookAdapter {
     pub(super) fn new(inside: Arc<dyn DaemonChannels>) -> Self {

@@ -46,7 +46,7 @@ impl Drop for ConnectionTask {
     }
 }
 
-// === impl Line ===
+// === impl LoopbackConnection ===
 
 impl<'a> LoopbackConnection<'a> {
     pub(super) async fn open(server: &'a LoopbackServer) -> Result<Self, LoopbackError> {

@@ -15,7 +15,7 @@ pub(super) struct LoopbackServer {
     pub(super) path: String,
 }
 
-// === impl Server ===
+// === impl LoopbackServer ===
 
 impl LoopbackServer {
     /// Reads an address. The error says what one looks like, and does not repeat it: it may hold a password.

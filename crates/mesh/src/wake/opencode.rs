@@ -51,7 +51,7 @@ enum OpencodeError {
     Unanswered(Why),
 }
 
-// === impl Opencode ===
+// === impl OpencodeAdapter ===
 
 impl OpencodeAdapter {
     pub(super) fn new(secrets: PointedSecrets) -> Self {
@@ -183,7 +183,7 @@ impl WakeAdapter for OpencodeAdapter {
     }
 }
 
-// === impl Prompted ===
+// === impl OpencodeSession ===
 
 impl OpencodeSession {
     fn read(told: &Value) -> Result<Self, String> {

@@ -13,7 +13,7 @@ pub(super) struct PiggybackAdapter {
     inside: Arc<dyn DaemonChannels>,
 }
 
-// === impl Piggyback ===
+// === impl PiggybackAdapter ===
 
 impl PiggybackAdapter {
     pub(super) fn new(inside: Arc<dyn DaemonChannels>) -> Self {

@@ -34,7 +34,7 @@ pub(super) struct WakeProgram {
     env: BTreeMap<OsString, OsString>,
 }
 
-// === impl Program ===
+// === impl WakeProgram ===
 
 impl WakeProgram {
     pub(super) fn new(name: &'static str, env: &Env) -> Self {

@@ -42,7 +42,7 @@ pub(super) enum SecretPointer {
     File(PathBuf),
 }
 
-// === impl Secrets ===
+// === impl PointedSecrets ===
 
 impl PointedSecrets {
     pub(super) fn new(allowed: &WakeSettings) -> Self {

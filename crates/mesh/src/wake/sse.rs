@@ -13,7 +13,7 @@ pub(super) struct SseAdapter {
     inside: Arc<dyn DaemonChannels>,
 }
 
-// === impl Sse ===
+// === impl SseAdapter ===
 
 impl SseAdapter {
     pub(super) fn new(inside: Arc<dyn DaemonChannels>) -> Self {

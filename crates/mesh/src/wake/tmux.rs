@@ -62,7 +62,7 @@ pub struct PaneVariables {
     pub socket: Option<PathBuf>,
 }
 
-// === impl TmuxKeys ===
+// === impl TmuxAdapter ===
 
 impl TmuxAdapter {
     pub(super) fn new(allowed: &WakeSettings) -> Self {
@@ -202,7 +202,7 @@ impl WakeAdapter for TmuxAdapter {
     }
 }
 
-// === impl Pane ===
+// === impl TmuxPane ===
 
 impl TmuxPane {
     fn read(told: &Value, agent: &AgentFacts) -> Result<Self, String> {
@@ -234,7 +234,7 @@ fn command_of(surface: &str) -> Option<String> {
     Some(command.to_owned())
 }
 
-// === impl Told ===
+// === impl PaneVariables ===
 
 impl PaneVariables {
     /// From the variables `TMUX` and `TMUX_PANE`.

@@ -12,7 +12,7 @@ pub(super) struct WakeFields<'a> {
     fields: &'a Map<String, Value>,
 }
 
-// === impl Fields ===
+// === impl WakeFields ===
 
 impl<'a> WakeFields<'a> {
     /// The object, if it has no other members than these.

@@ -15,7 +15,7 @@ pub(super) struct WaitAdapter {
     inside: Arc<dyn DaemonChannels>,
 }
 
-// === impl Wait ===
+// === impl WaitAdapter ===
 
 impl WaitAdapter {
     pub(super) fn new(inside: Arc<dyn DaemonChannels>) -> Self {

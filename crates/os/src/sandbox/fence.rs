@@ -84,7 +84,7 @@ const WHOLE: ABI = ABI::V7;
 /// Entries that are looked at in a folder above a closed one. What comes after is not allowed.
 const MAX_BESIDE: usize = 4096;
 
-// === impl Fence ===
+// === impl SandboxPolicy ===
 
 impl SandboxPolicy {
     /// Starts something from within the fence: what `start` does, it does bound by it. Blocks until that has returned.
@@ -285,7 +285,7 @@ impl FenceRules<'_> {
     }
 }
 
-// === impl Enforced ===
+// === impl SandboxEnforcement ===
 
 impl SandboxEnforcement {
     fn of(status: &RestrictionStatus, cramped: Vec<PathBuf>) -> Self {

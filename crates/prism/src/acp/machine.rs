@@ -70,7 +70,7 @@ struct AcpSession {
     held: VecDeque<(String, Bytes)>,
 }
 
-// === impl Machine ===
+// === impl AcpMachine ===
 
 impl AcpMachine {
     pub(crate) fn poll_action(&mut self) -> Option<AcpAction> {

@@ -105,7 +105,7 @@ pub(super) fn unseen(target: &Path) -> String {
     format!("you have not seen what else that file says, so none of it counts yet\n  fix: {fix}")
 }
 
-// === impl Add ===
+// === impl AddArgs ===
 
 impl AddArgs {
     /// Adds the destination and says what comes next.

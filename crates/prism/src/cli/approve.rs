@@ -83,7 +83,7 @@ enum ApprovalChoice {
     Nothing,
 }
 
-// === impl Approve ===
+// === impl ApproveArgs ===
 
 impl ApproveArgs {
     pub fn run(mut self, env: &Env) -> anyhow::Result<ExitCode> {
@@ -175,7 +175,7 @@ fn asked(row: &RequestView) -> anyhow::Result<ApprovalChoice> {
     })
 }
 
-// === impl Deny ===
+// === impl DenyArgs ===
 
 impl DenyArgs {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {

@@ -140,7 +140,7 @@ struct AuditExportArgs {
     file: Option<PathBuf>,
 }
 
-// === impl Audit ===
+// === impl AuditArgs ===
 
 impl AuditArgs {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
@@ -194,7 +194,7 @@ fn show(lines: &[String], json: bool) -> io::Result<()> {
     Ok(())
 }
 
-// === impl Tail ===
+// === impl AuditTailArgs ===
 
 impl AuditTailArgs {
     fn run(self, folder: &Path) -> anyhow::Result<ExitCode> {
@@ -234,7 +234,7 @@ fn looks(folder: &Path) -> Looks {
     folder.join("audit.jsonl").metadata().ok().map(|found| (found.ino(), found.len()))
 }
 
-// === impl Search ===
+// === impl AuditSearchArgs ===
 
 impl AuditSearchArgs {
     fn run(self, folder: &Path) -> anyhow::Result<ExitCode> {
@@ -264,7 +264,7 @@ impl AuditSearchArgs {
     }
 }
 
-// === impl Verify ===
+// === impl AuditVerifyArgs ===
 
 impl AuditVerifyArgs {
     fn run(self, folder: &Path, known: Option<AuditHead>) -> anyhow::Result<ExitCode> {
@@ -340,7 +340,7 @@ impl AuditVerifyArgs {
     }
 }
 
-// === impl Export ===
+// === impl AuditExportArgs ===
 
 impl AuditExportArgs {
     fn run(self, folder: &Path) -> anyhow::Result<ExitCode> {

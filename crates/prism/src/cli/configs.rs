@@ -82,7 +82,7 @@ struct OutcomeRow<'a> {
     more: BTreeMap<&'static str, &'a Value>,
 }
 
-// === impl Surfaces ===
+// === impl SurfaceArgs ===
 
 impl SurfaceArgs {
     /// Returns the surfaces that were named.
@@ -199,7 +199,7 @@ pub(super) fn is_there(surface: Surface, env: &Env) -> bool {
         || surface.programs().iter().any(|program| is_program(program, None, env))
 }
 
-// === impl Place ===
+// === impl InstallContext ===
 
 impl InstallContext {
     pub(super) fn find(env: &Env) -> anyhow::Result<Self> {
@@ -221,7 +221,7 @@ fn settings(here: &Path, env: &Env) -> anyhow::Result<Config> {
     Ok(file::load_counting(&places).ok().flatten().unwrap_or_default())
 }
 
-// === impl Outcome ===
+// === impl FileOutcome ===
 
 impl FileOutcome {
     /// Makes a change, unless it is only to be shown, and says how it went.

@@ -72,7 +72,7 @@ pub struct ConfirmArgs {
     json: bool,
 }
 
-// === impl Confirmations ===
+// === impl ConfirmationsArgs ===
 
 impl ConfirmationsArgs {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
@@ -100,7 +100,7 @@ fn lines(listed: &GateRows<ConfirmationView>, width: usize, now: i64) -> Vec<Lin
     lines.into_iter().map(|line| super::columns::cut(line, width)).collect()
 }
 
-// === impl Confirm ===
+// === impl ConfirmArgs ===
 
 impl ConfirmArgs {
     pub fn run(mut self, env: &Env) -> anyhow::Result<ExitCode> {

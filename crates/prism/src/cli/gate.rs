@@ -89,7 +89,7 @@ pub(super) fn show<V: Identified>(
     Ok(ExitCode::SUCCESS)
 }
 
-// === impl Gate ===
+// === impl GateClient ===
 
 impl GateClient {
     /// Returns the gate of the daemon that runs; `None` if none does.
@@ -172,7 +172,7 @@ pub(super) fn seconds(time: Duration) -> u64 {
     time.as_secs() + u64::from(time.subsec_nanos() > 0)
 }
 
-// === impl Listed ===
+// === impl GateRows ===
 
 impl<V: Identified> GateRows<V> {
     /// Finds one by its id, or by as much of it as is needed.

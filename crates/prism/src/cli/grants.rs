@@ -59,7 +59,7 @@ pub struct RevokeArgs {
     json: bool,
 }
 
-// === impl Grants ===
+// === impl GrantsArgs ===
 
 impl GrantsArgs {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
@@ -108,7 +108,7 @@ fn said_last(last: &ActionView, now: i64) -> String {
     format!("  last: {action} {} ({result}), {}", visible_line(about), until(at, now))
 }
 
-// === impl Revoke ===
+// === impl RevokeArgs ===
 
 impl RevokeArgs {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {

@@ -148,7 +148,7 @@ fn kind(destination: &DestinationConfig) -> &'static str {
     }
 }
 
-// === impl Known ===
+// === impl LearnedEras ===
 
 impl LearnedEras {
     /// Reads what is remembered. A database that is missing, locked or broken has nothing to say, and is no reason

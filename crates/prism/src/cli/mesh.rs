@@ -62,7 +62,7 @@ struct MeshScreen<'a> {
     events: Option<EventFeed>,
 }
 
-// === impl Overview ===
+// === impl MeshArgs ===
 
 impl MeshArgs {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {
@@ -87,7 +87,7 @@ impl MeshArgs {
     }
 }
 
-// === impl Live ===
+// === impl MeshScreen ===
 
 impl MeshScreen<'_> {
     async fn show(mut self, page: Answered<MeshOverview>) -> anyhow::Result<ExitCode> {

@@ -119,7 +119,7 @@ impl Interrupts {
     }
 }
 
-// === impl Toward ===
+// === impl ConnectArgs ===
 
 impl ConnectArgs {
     /// A URL with what goes with every request to it.
@@ -183,7 +183,7 @@ pub(super) fn unknown<'a>(what: &str, name: &str, known: impl Iterator<Item = &'
     format!("no {what} {name:?}{near}\n  {all}")
 }
 
-// === impl Reach ===
+// === impl ServerReach ===
 
 impl ServerReach {
     async fn open(

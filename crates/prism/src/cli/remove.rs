@@ -31,7 +31,7 @@ pub struct RemoveArgs {
 const ADDABLE: [&str; 9] =
     ["command", "url", "headers", "era", "sse_event_names", "process", "cwd", "max_sessions", "env"];
 
-// === impl Remove ===
+// === impl RemoveArgs ===
 
 impl RemoveArgs {
     /// Removes the destination.

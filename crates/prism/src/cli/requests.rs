@@ -44,7 +44,7 @@ pub struct RequestsArgs {
     json: bool,
 }
 
-// === impl Requests ===
+// === impl RequestsArgs ===
 
 impl RequestsArgs {
     pub fn run(self, env: &Env) -> anyhow::Result<ExitCode> {

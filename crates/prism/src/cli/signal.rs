@@ -153,7 +153,7 @@ fn uuid(text: &str) -> Result<String, String> {
     text.parse::<uuid::Uuid>().map(|id| id.to_string()).map_err(|_| "it is no UUID".to_owned())
 }
 
-// === impl Signal ===
+// === impl SignalArgs ===
 
 impl SignalArgs {
     /// Runs one command.
@@ -214,7 +214,7 @@ fn ask<T: DeserializeOwned>(
     })
 }
 
-// === impl Send ===
+// === impl SignalSendArgs ===
 
 impl SignalSendArgs {
     fn arguments(self, env: &Env) -> anyhow::Result<SendArguments> {
@@ -235,7 +235,7 @@ impl SignalSendArgs {
     }
 }
 
-// === impl Reply ===
+// === impl SignalReplyArgs ===
 
 impl SignalReplyArgs {
     fn arguments(self, env: &Env) -> anyhow::Result<ReplyArguments> {
@@ -250,7 +250,7 @@ impl SignalReplyArgs {
     }
 }
 
-// === impl Text ===
+// === impl SignalTextArgs ===
 
 impl SignalTextArgs {
     /// Returns what was typed, or else what stands on stdin.

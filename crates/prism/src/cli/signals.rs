@@ -53,7 +53,7 @@ struct SignalTail<'a> {
     last: i64,
 }
 
-// === impl Signals ===
+// === impl SignalsArgs ===
 
 impl SignalsArgs {
     pub fn run(mut self, env: &Env) -> anyhow::Result<ExitCode> {
@@ -108,7 +108,7 @@ impl SignalsArgs {
     }
 }
 
-// === impl Tail ===
+// === impl SignalTail ===
 
 impl SignalTail<'_> {
     async fn follow(mut self) -> anyhow::Result<ExitCode> {

@@ -40,7 +40,7 @@ pub(super) fn header(text: &str) -> Result<(String, String), String> {
     }
 }
 
-// === impl Target ===
+// === impl TargetArgs ===
 
 impl TargetArgs {
     /// Checks that one server is meant, and returns it. `typed` is the command line so far, for the way out. With an

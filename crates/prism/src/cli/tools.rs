@@ -172,7 +172,7 @@ async fn listed(
     }
 }
 
-// === impl Listed ===
+// === impl ToolListing ===
 
 impl ToolListing {
     fn json(&self) -> Value {

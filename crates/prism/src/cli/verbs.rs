@@ -108,7 +108,7 @@ pub(super) fn acting(named: Option<&str>, env: &Env) -> Option<String> {
     named.or_else(from_env).map(|name| name.trim().to_lowercase()).filter(|name| !name.is_empty())
 }
 
-// === impl Mesh ===
+// === impl MeshClient ===
 
 impl MeshClient {
     /// Returns the mesh of the daemon, which is started if there is none. Blocks until it answers.
@@ -291,7 +291,7 @@ impl<'de, T: DeserializeOwned> Deserialize<'de> for Answered<T> {
     }
 }
 
-// === impl Events ===
+// === impl EventFeed ===
 
 impl EventFeed {
     /// The next event whose data is JSON. Cancel safe.

@@ -85,7 +85,7 @@ impl WakeArgs {
     }
 }
 
-// === impl Test ===
+// === impl WakeTestArgs ===
 
 impl WakeTestArgs {
     async fn run(&self, mesh: &MeshClient) -> anyhow::Result<ExitCode> {

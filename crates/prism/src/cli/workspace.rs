@@ -154,7 +154,7 @@ struct NoteFilterArgs {
     tags: Vec<String>,
 }
 
-// === impl Workspace ===
+// === impl WorkspaceArgs ===
 
 impl WorkspaceArgs {
     /// Runs one command.

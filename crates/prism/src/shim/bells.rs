@@ -69,7 +69,7 @@ enum BellPollOutcome {
     Never,
 }
 
-// === impl Bells ===
+// === impl BellPoller ===
 
 impl BellPoller {
     /// Begins to wait.

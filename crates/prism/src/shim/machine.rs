@@ -158,7 +158,7 @@ pub(super) struct ShimMachine {
     actions: VecDeque<ShimAction>,
 }
 
-// === impl Machine ===
+// === impl ShimMachine ===
 
 impl ShimMachine {
     /// Begins by seeing to it that the daemon runs.
@@ -437,7 +437,7 @@ impl ShimMachine {
     }
 }
 
-// === impl Route ===
+// === impl ShimRoute ===
 
 impl ShimRoute {
     fn path(&self) -> String {

@@ -72,7 +72,7 @@ struct RawHead {
     anchor: String,
 }
 
-// === impl Head ===
+// === impl AuditHead ===
 
 impl From<&ChainLink> for AuditHead {
     fn from(link: &ChainLink) -> Self {

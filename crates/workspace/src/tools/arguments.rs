@@ -117,7 +117,7 @@ pub(super) struct WordList(Vec<String>);
 /// Words of one argument; more are refused, as no list that a person keeps is that long.
 const MAX_WORDS: usize = 64;
 
-// === impl SoughtKind ===
+// === impl NoteKindFilter ===
 
 impl NoteKindFilter {
     pub(super) fn as_str(self) -> &'static str {
@@ -131,7 +131,7 @@ impl NoteKindFilter {
     }
 }
 
-// === impl Words ===
+// === impl WordList ===
 
 impl From<WordList> for Vec<String> {
     fn from(WordList(words): WordList) -> Self {

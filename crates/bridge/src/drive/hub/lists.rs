@@ -397,7 +397,7 @@ fn read_key(list: &str) -> Option<(Method, Audience)> {
     Some((LISTS.into_iter().find(|method| method.name() == name)?, Audience::read(audience)?))
 }
 
-// === impl Member ===
+// === impl HubMember ===
 
 impl HubMember {
     /// How often its links have heard that a list has changed.
@@ -417,7 +417,7 @@ impl HubMember {
     }
 }
 
-// === impl Lists ===
+// === impl MemberLists ===
 
 impl MemberLists {
     /// Begins with what was listed in another life of the daemon's. It is asked for again all the same.
@@ -466,7 +466,7 @@ impl MemberLists {
     }
 }
 
-// === impl Shown ===
+// === impl AudienceLists ===
 
 impl AudienceLists {
     fn slot(&self, method: Method) -> &ListSlot {

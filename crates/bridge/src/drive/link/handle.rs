@@ -236,7 +236,7 @@ impl LinkHandle {
     }
 }
 
-// === impl Reply ===
+// === impl LinkReply ===
 
 impl LinkReply {
     pub fn new(head: oneshot::Receiver<ReplyHead>, link: LinkHandle) -> Self {
@@ -261,7 +261,7 @@ impl Drop for LinkReply {
     }
 }
 
-// === impl Parked ===
+// === impl ParkedSince ===
 
 impl ParkedSince {
     /// How long that has been so; `None` if it is not.

@@ -25,7 +25,7 @@ const MAX_PIECES: usize = 4;
 /// What happens within this time is told at once.
 const GATHER: Duration = Duration::from_millis(80);
 
-/// The pages that have changed, each by its place in `Page::ALL`.
+/// The pages that have changed, each by its place in `ConsolePage::ALL`.
 #[derive(Clone, Copy, Default)]
 struct ChangedPages([bool; ConsolePage::ALL.len()]);
 

@@ -99,7 +99,7 @@ const CERTIFICATES: [&str; 10] = [
     "SSL_CERT_FILE",
 ];
 
-// === impl Quarters ===
+// === impl ServerSandboxes ===
 
 impl ServerSandboxes {
     /// `env` is the daemon's, `base` a folder that is made when it is needed, and `closed` what no server touches, whatever is

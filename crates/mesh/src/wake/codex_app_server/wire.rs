@@ -39,7 +39,7 @@ pub(super) enum AppServerError {
     Unanswered(Why),
 }
 
-// === impl Wire ===
+// === impl AppServerConnection ===
 
 impl AppServerConnection {
     pub(super) async fn connect(to: &AppServerAddress, token: Option<&str>) -> Result<Self, AppServerError> {

@@ -24,7 +24,7 @@ struct ScreenCell {
     reversed: bool,
 }
 
-// === impl Screen ===
+// === impl PaneScreen ===
 
 impl PaneScreen {
     pub(super) fn read(captured: &str, column: usize, row: usize) -> Self {
@@ -82,7 +82,7 @@ impl PaneScreen {
     }
 }
 
-// === impl Cell ===
+// === impl ScreenCell ===
 
 impl ScreenCell {
     fn is_sign(&self) -> bool {

@@ -66,7 +66,7 @@ pub(super) struct AccessClaimArgs {
     wait: bool,
 }
 
-// === impl Request ===
+// === impl AccessRequestArgs ===
 
 impl AccessRequestArgs {
     pub(super) fn run(self, env: &Env, json: bool) -> anyhow::Result<ExitCode> {
@@ -140,7 +140,7 @@ pub(in crate::cli) fn folder(typed: &str) -> anyhow::Result<String> {
     folder.map_err(|_| anyhow!("the name of the folder {typed:?} is not UTF-8, so it cannot be asked for"))
 }
 
-// === impl Claim ===
+// === impl AccessClaimArgs ===
 
 impl AccessClaimArgs {
     pub(super) fn run(self, env: &Env, json: bool) -> anyhow::Result<ExitCode> {

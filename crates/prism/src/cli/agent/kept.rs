@@ -45,7 +45,7 @@ pub(super) struct SavedGrant {
     pub(super) expires_at: String,
 }
 
-// === impl Kept ===
+// === impl SavedSession ===
 
 impl SavedSession {
     /// Returns the session that was opened last, of that agent if one is named.
@@ -113,7 +113,7 @@ impl SavedSession {
     }
 }
 
-// === impl Given ===
+// === impl SavedGrant ===
 
 impl SavedGrant {
     pub(super) fn token(&self) -> anyhow::Result<Token> {

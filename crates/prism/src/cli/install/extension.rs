@@ -91,7 +91,7 @@ fn remove_one(
     said("removed", format!("the extension was removed from {title} ({shown})"))
 }
 
-// === impl Errand ===
+// === impl ExtensionTask ===
 
 impl ExtensionTask<'_> {
     fn install(&self, program: &EditorProgram, force: bool) -> FileOutcome {

@@ -195,7 +195,7 @@ fn number(time: Duration) -> Value {
     ((time.as_secs_f64() * 10_000.0).round() / 10.0).into()
 }
 
-// === impl Report ===
+// === impl ProbeReport ===
 
 impl ProbeReport {
     /// The whole of it, for programs.

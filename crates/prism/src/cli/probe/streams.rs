@@ -427,7 +427,7 @@ pub(super) async fn cancel(run: &mut ProbeRun<'_>) {
     run.add(check);
 }
 
-// === impl Listening ===
+// === impl ProbeListener ===
 
 impl ProbeListener {
     fn start(client: Arc<McpClient>, reply: UnreadResponse) -> Self {

@@ -169,7 +169,7 @@ fn silence<T>(why: &str) -> Result<T, HookSilence> {
     Err(HookSilence(why.to_owned()))
 }
 
-// === impl Hook ===
+// === impl HookKind ===
 
 impl HookKind {
     pub(crate) fn name(self) -> &'static str {

@@ -38,7 +38,7 @@ struct DaemonRefusal {
     retry: Option<Duration>,
 }
 
-// === impl Machine ===
+// === impl ShimMachine ===
 
 impl ShimMachine {
     /// Takes what came of a flight. Of one that is over by now nothing is heard any more.
@@ -265,7 +265,7 @@ fn mismatches(message: &Message) -> bool {
     code.is_some_and(|error| error.get("code") == Some(&modern::HEADER_MISMATCH.to_string()))
 }
 
-// === impl Refusal ===
+// === impl DaemonRefusal ===
 
 impl DaemonRefusal {
     fn read(status: u16, message: &Message, retry: Option<Duration>) -> Self {

@@ -15,7 +15,7 @@ use crate::shim::bells::ShimBell;
 const CLIENT: &str = "claude-code";
 const CAPABILITY: &str = "claude/channel";
 
-// === impl Machine ===
+// === impl ShimMachine ===
 
 impl ShimMachine {
     /// The answer to a greeting, with the channel declared in it; `None` if there is nothing to declare, or nobody to

@@ -53,7 +53,7 @@ impl Outage {
     }
 }
 
-// === impl Machine ===
+// === impl ShimMachine ===
 
 impl ShimMachine {
     /// The daemon runs, or does not, and why.

@@ -35,7 +35,7 @@ pub(super) enum SessionBarrier {
     Reopening(Ticket),
 }
 
-// === impl Gate ===
+// === impl SessionBarrier ===
 
 impl SessionBarrier {
     pub(super) fn lets(self, ticket: Ticket, flight: &OutboundMessage) -> bool {
@@ -50,7 +50,7 @@ impl SessionBarrier {
     }
 }
 
-// === impl Machine ===
+// === impl ShimMachine ===
 
 impl ShimMachine {
     /// The client begins anew: whatever was before is over.
