@@ -70,7 +70,7 @@ fn the_gates_pages_are_read_as_they_are_written() {
     is_kept::<ConfirmationView>(confirmation());
     is_kept::<PluginsPage>(json!({"plugins": [{
         "plugin": "vscode", "connection": "vscode#1", "instance": "i", "kind": "vscode", "version": "1", "roots": ["/p"],
-        "ui": true, "decides": true, "chat": false, "capabilities": ["open_file"], "pid": 7, "state": "owner", "unsaved": 0,
+        "ui": true, "decides": true, "chat": false, "shows": false, "capabilities": ["open_file"], "pid": 7, "state": "owner", "unsaved": 0,
         "events_dropped": 0,
     }]}));
     is_kept::<ConsoleLink>(json!({"url": "http://127.0.0.1:7420/console/login#x", "expires_in_seconds": 60}));
